@@ -82,7 +82,8 @@ class _Training:
     def err(self) -> dict[str, float]:
         """Train on demonstrations with mistakes, for a fixed number of steps."""
         s = self._settings
-        source = Demonstrator(self._env, "train", s.seed + 2, mistakes=s.mistakes)
+        seed, habits = s.seed + 2, s.habits
+        source = Demonstrator(self._env, "train", seed, mistakes=s.mistakes, habits=habits)
         return self._train("erring", source, s.err_lr, s.err_steps, None)
 
     def _train(

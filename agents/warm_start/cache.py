@@ -25,7 +25,7 @@ from ...envs.core.errors import BadValueError, MissingExtraError
 from ...envs.core.registration import find_environment
 from ...envs.utils.disk_cache import cache_dir as default_cache_dir
 from ..models.random_init import BlankSettings, blank_model, env_texts
-from .demonstrations import EXPERT, Demonstrator
+from .demonstrations import EXPERT, NO_HABITS, Demonstrator
 from .settings import StarterProgress, StarterSettings, starter_settings
 
 VERSION = 2
@@ -146,7 +146,8 @@ def _fingerprint(env: TextEnv[Any, Any], settings: StarterSettings | BlankSettin
         return digest_of(env_texts(env, _SAMPLE, settings.seed))
     reader, seed = getattr(settings, "reader", EXPERT), settings.seed
     clean = Demonstrator(env, "train", seed, policy=reader)
-    errs = Demonstrator(env, "train", seed, mistakes=1.0)
+    habits = getattr(settings, "habits", NO_HABITS)
+    errs = Demonstrator(env, "train", seed, mistakes=1.0, habits=habits)
     return digest_of((clean.texts(_SAMPLE), errs.texts(_SAMPLE)))
 
 

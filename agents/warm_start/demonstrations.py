@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...envs.core.env import TextEnv
+from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError
+from ...envs.core.registration import load_expert
 from ..rendering.factory import Renderer
 from ..scripted import closed, scripted
 
 EXPERT = "expert"
+NO_HABITS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Exchange(NamedTuple):
@@ -45,9 +49,12 @@ class Demonstrator:
         seed: Of the tasks drawn and of the expert's mistakes.
         mistakes: Share of mistakes, as :meth:`TextEnv.expert` understands it.
         policy: ``"expert"``, or a baseline of the environment, which makes no mistakes.
+        habits: Further arguments of the class that the environment's registry row names as its
+            expert, such as ``haste`` in SearchQA.
 
     Raises:
         UnknownNameError: The environment has no such baseline.
+        BadValueError: The expert has no such habit.
     """
 
     def __init__(
@@ -57,13 +64,18 @@ class Demonstrator:
         seed: int,
         mistakes: float = 0.0,
         policy: str = EXPERT,
+        habits: Mapping[str, Any] = NO_HABITS,
     ) -> None:
         self._env = env
         self._split = split
         self._seed = seed
         self._shown = 0
-        expert = policy == EXPERT
-        self._player = env.expert(mistakes, seed) if expert else scripted(policy, seed, env)
+        if policy != EXPERT:
+            self._player = scripted(policy, seed, env)
+        elif habits:
+            self._player = _expert_with(env, habits, mistakes, seed)
+        else:
+            self._player = env.expert(mistakes, seed)
 
     def dialogues(self) -> list[list[Exchange]]:
         """Play the next episode; one dialogue per session of it, the first session first.
@@ -104,6 +116,21 @@ class Demonstrator:
         while len(talks) < n:
             talks += self.dialogues()
         return talks[:n]
+
+
+def _expert_with(
+    env: TextEnv[Any, Any], habits: Mapping[str, Any], mistakes: float, seed: int
+) -> Policy:
+    make = load_expert(type(env))
+    known = set() if make is None else set(inspect.signature(make).parameters)
+    if unknown := sorted(habits.keys() - (known - {"mistakes", "seed"})):
+        known_words = ", ".join(sorted(known - {"mistakes", "seed"})) or "none"
+        raise BadValueError(
+            f"starter: the expert of {env.name} has no habit {unknown[0]!r}; expected one of: "
+            f"{known_words}."
+        )
+    assert make is not None  # it would have no habits
+    return make(mistakes=mistakes, seed=seed, **habits)
 
 
 def render(

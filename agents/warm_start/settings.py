@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...envs.core.errors import BadValueError, UnknownNameError
@@ -58,6 +58,8 @@ class StarterSettings:
         reader: Who demonstrates in the clean stage: ``"expert"``, or a baseline of the world whose
             actions can be told from what it is shown, where the expert's cannot.
         mistakes: Share of mistakes in the second stage, as ``env.expert`` understands it.
+        habits: Further arguments of the expert of the second stage, such as ``{"haste": 0.8}`` of
+            SearchQA's: a wrong strategy, where mistakes are slips.
         err_steps: Steps of the second stage; 0 leaves the clean player.
         err_lr: Learning rate of the second stage.
         seed: Of weights, tasks and mistakes.
@@ -80,6 +82,7 @@ class StarterSettings:
     held_out: int = 192
     reader: str = EXPERT
     mistakes: float = 0.3
+    habits: Mapping[str, Any] = field(default_factory=dict)
     err_steps: int = 80
     err_lr: float = 5e-4
     seed: int = 0

@@ -10,7 +10,15 @@ from .grpo import grpo
 from .gspo import gspo
 from .pasa import pasa
 from .ppo import ppo
-from .registry import RECIPES, Entry, find_recipe, make_recipe, recipe
+from .registry import (
+    ONE_GRADIENT,
+    RECIPES,
+    Entry,
+    SameGradient,
+    find_recipe,
+    make_recipe,
+    recipe,
+)
 from .reinforcepp import reinforcepp
 from .rloo import rloo
 from .settings import settings_of, with_settings
@@ -21,8 +29,10 @@ from .tarl import tarl, tarl_ppo, tarl_turns
 from .treegrpo import treegrpo
 
 __all__ = [
+    "ONE_GRADIENT",
     "RECIPES",
     "Entry",
+    "SameGradient",
     "arpo",
     "dapo",
     "drgrpo",

@@ -13,7 +13,7 @@ from .registry import SMALL_CHAINS, recipe
 
 @recipe(
     "clip higher, dynamic sampling, overlong punishment",
-    small={**SMALL_CHAINS, "optim.warmup_steps": 0, "optim.weight_decay": 0.01},
+    small={**SMALL_CHAINS, "optim.weight_decay": 0.01},
 )
 def dapo() -> Recipe:
     """DAPO (arXiv 2503.14476).

@@ -13,12 +13,7 @@ from .registry import SMALL_CHAINS, recipe
 
 @recipe(
     "group mean as baseline, no critic",
-    small={
-        **SMALL_CHAINS,
-        "optim.warmup_steps": 0,
-        "loss.kl.coef": 0.0,
-        "loss.entropy_coef": 0.0,
-    },
+    small={**SMALL_CHAINS, "loss.entropy_coef": 0.0},
 )
 def grpo() -> Recipe:
     """DeepSeekMath (arXiv 2402.03300), with the settings of Search-R1 (arXiv 2503.09516).

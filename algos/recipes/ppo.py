@@ -13,8 +13,6 @@ from .registry import SMALL_CRITIC, SMALL_SINGLE, recipe
 SMALL_PPO = {
     **SMALL_SINGLE,
     **SMALL_CRITIC,
-    "optim.warmup_steps": 0,
-    "credit.kl_coef": 0.0,
     "loss.policy.entropy_coef": 0.0,
 }
 

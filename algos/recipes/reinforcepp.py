@@ -10,7 +10,7 @@ from ..rollouts import Chains
 from .registry import SMALL_SINGLE, recipe
 
 
-@recipe("returns to go, whitened over the batch", small={**SMALL_SINGLE, "credit.kl_coef": 0.0})
+@recipe("returns to go, whitened over the batch", small=SMALL_SINGLE)
 def reinforcepp() -> Recipe:
     """REINFORCE++ (arXiv 2501.03262).
 

@@ -10,7 +10,7 @@ from ..rollouts import Chains
 from .registry import SMALL_CHAINS, recipe
 
 
-@recipe("mean of the other paths as baseline", small={**SMALL_CHAINS, "credit.kl_coef": 0.0})
+@recipe("mean of the other paths as baseline", small=SMALL_CHAINS)
 def rloo() -> Recipe:
     """Back to Basics (arXiv 2402.14740), section 2.2: REINFORCE leave-one-out.
 

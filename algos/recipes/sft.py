@@ -9,7 +9,10 @@ from ..rollouts import Demonstrations
 from .registry import recipe
 
 
-@recipe("imitation of the environment's expert", small={"optim.lr": 5e-4, "optim.warmup_steps": 0})
+@recipe(
+    "imitation of the environment's expert",
+    small={"optim.lr": 3e-4, "optim.minibatches": 4, "optim.warmup_steps": 10},
+)
 def sft() -> Recipe:
     """Supervised fine-tuning on demonstrations, as PaSa starts its agents (arXiv 2501.10120, 4.2).
 

@@ -18,10 +18,7 @@ from .settings import with_settings
 _PAPER = "TARL, arXiv 2509.14480; settings of Search-R1, arXiv 2503.09516"
 
 
-_SMALL = {**SMALL_CHAINS, "loss.kl.coef": 0.0}
-
-
-@recipe("turns judged by rules or a model, with the outcome", small=_SMALL)
+@recipe("turns judged by rules or a model, with the outcome", small=SMALL_CHAINS)
 def tarl() -> Recipe:
     """Process-Supervised RL for Interactive Multimodal Tool-Use Agents (arXiv 2509.14480).
 
@@ -60,7 +57,7 @@ def tarl() -> Recipe:
     )
 
 
-@recipe("TARL turn by turn: returns of turns compared, no critic", small=_SMALL)
+@recipe("TARL turn by turn: returns of turns compared, no critic", small=SMALL_CHAINS)
 def tarl_turns() -> Recipe:
     """TARL (arXiv 2509.14480) turn by turn without a critic.
 

@@ -13,13 +13,7 @@ from .registry import SMALL_STEP, recipe
 
 @recipe(
     "trees by random expansion, compared by prompt and by tree",
-    small={
-        **SMALL_STEP,
-        "groups_per_step": 16,
-        "optim.warmup_steps": 0,
-        "loss.kl.coef": 0.0,
-        "loss.entropy_coef": 0.0,
-    },
+    small={**SMALL_STEP, "groups_per_step": 16, "loss.entropy_coef": 0.0},
 )
 def treegrpo() -> Recipe:
     """Tree Search for LLM Agent Reinforcement Learning (arXiv 2509.21240).

@@ -50,8 +50,8 @@ METRICS: Mapping[str, str] = {
     "of any environment response_chars, response_words, waits and self_corrections",
     "rollout/rounds": "rounds of playing until enough groups were kept",
     "rollout/groups_left_out": "groups played and not trained on",
-    "rollout/tokens_unused": "tokens of groups begun beside the step's last ones and dropped as the "
-    "step had enough; in no budget",
+    "rollout/tokens_unused": "tokens of groups that were begun beside the step's last ones and "
+    "dropped, as it had enough; in no budget",
     "rollout/lag_mean": "updates between the weights that sampled and those that are trained, mean",
     "rollout/lag_max": "the same, largest",
     "engine/prefix_hit_frac": "share of the requests' context tokens that the engine had cached",

@@ -127,6 +127,25 @@ def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: i
     _write(path, blocks)
 
 
+def read_actions(path: Path, decoding: str) -> list[str]:
+    """Return the first episode that was decoded so from what :func:`write_evaluation` wrote.
+
+    Args:
+        path: The file; without it there is nothing to return.
+        decoding: As :func:`~turngym.algos.evaluation.evaluate.describe_decoding` has it.
+
+    Returns:
+        The episode's lines but for its notes: observations, and actions after ``>>>``.
+    """
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = text.split(_RULE + "\n")
+    for head, body in zip(parts[1::2], parts[2::2], strict=False):
+        if head.rstrip().endswith(f", {decoding}"):
+            lines = (line for line in body.splitlines() if line.strip())
+            return [line for line in lines if not line.startswith("[turn ")]
+    return []
+
+
 def write_group(path: Path, forest: Forest, renderer: Any) -> None:
     """Write all trees of the first group of a forest."""
     group = forest.groups[0]

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
-from .experiments import Crawling, Planning, Playing, Training
+from .experiments import Experiment
 
 Unit = Literal["points", "times", "plain"]
-Experiment = Annotated[Training | Playing | Crawling | Planning, Field(discriminator="kind")]
+Expected = Literal["above", "equal"]
 
 
 class Source(Form):
@@ -28,17 +28,32 @@ class Source(Form):
     figure: str
 
 
+class Rerun(Form):
+    """A published repetition of the experiment by others.
+
+    Attributes:
+        paper: Name and number of the paper that ran it again.
+        figure: Its numbers.
+        where: Models and tasks.
+    """
+
+    paper: str
+    figure: str
+    where: str
+
+
 class Comparison(Form):
-    """One arm expected above another; a claim holds when all of its comparisons do.
+    """One arm expected above another, or equal to it; a claim holds when all its comparisons do.
 
     Attributes:
         better: The arm that is expected above.
         worse: The arm that is expected below; None compares ``better`` with 0.
         measure: The compared metric.
+        expected: ``above``, or ``equal`` where equality is the right answer (a control).
         higher: Whether higher is better.
         margin: Lower bound of the difference; below 0 tests non-inferiority.
-        min_effect: Smallest relevant difference beyond the margin, in the unit of the
-            metric.
+        min_effect: Smallest relevant difference beyond the margin, in the unit of the metric.
+            Without a margin, arms within it are equivalent.
         beyond: Two further arms: the difference must exceed theirs (first minus second).
         unit: ``points`` are shares, ``times`` logarithms to base 2 of a ratio, ``plain`` anything.
     """
@@ -46,6 +61,7 @@ class Comparison(Form):
     better: str
     worse: str | None = None
     measure: str
+    expected: Expected = "above"
     higher: bool = True
     margin: float = 0.0
     min_effect: float = Field(gt=0)
@@ -58,12 +74,30 @@ class Comparison(Form):
         named = (self.better, *((self.worse,) if self.worse else ()), *(self.beyond or ()))
         return tuple(dict.fromkeys(named))
 
+    @property
+    def bound(self) -> float | None:
+        """Return the bound of equivalence; None where a margin is tested."""
+        return self.min_effect if self.margin == 0 else None
+
+    @model_validator(mode="after")
+    def _check(self) -> Comparison:
+        if self.expected == "equal" and (self.margin or self.worse is None):
+            raise ValueError("comparison: expected equal needs two arms and no margin")
+        return self
+
 
 def above(
     better: str, worse: str, min_effect: float = 0.05, measure: str = "success", **changes: Any
 ) -> Comparison:
     """Make a comparison of two arms, usually of their success."""
     return Comparison(better=better, worse=worse, measure=measure, min_effect=min_effect, **changes)
+
+
+def equal(
+    one: str, other: str, bound: float = 0.05, measure: str = "success", **changes: Any
+) -> Comparison:
+    """Make a comparison of two arms that are expected to be equal within a bound."""
+    return above(one, other, bound, measure, expected="equal", **changes)
 
 
 class Claim(Form):
@@ -75,18 +109,20 @@ class Claim(Form):
         source: Source in the paper.
         experiment: The experiment, at equal budgets.
         comparisons: Comparisons that must hold.
-        minutes: Approximate CPU minutes of three seeds on one core, without starting models, which
-            are cached.
+        minutes: Approximate CPU minutes of five seeds on one core, the repetition included, without
+            starting models, which are cached.
         weaker: Limitations of the small experiment.
+        reruns: Published repetitions by others.
     """
 
     name: str
     statement: str
     source: Source
-    experiment: Experiment
+    experiment: Annotated[Experiment, Field(discriminator="kind")]
     comparisons: tuple[Comparison, ...] = Field(min_length=1)
     minutes: float = Field(gt=0)
     weaker: str
+    reruns: tuple[Rerun, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Claim:
@@ -108,3 +144,9 @@ class Claim(Form):
     def digest(self) -> str:
         """Return a stable hash of the content."""
         return digest_of(self.model_dump(mode="json"))
+
+    @property
+    def repeated(self) -> str:
+        """Return the arm that runs again with other seeds, to be compared with itself."""
+        first = self.comparisons[0]
+        return first.worse or first.better

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -19,6 +19,8 @@ from ..matrix.suite import (
 )
 
 MAX_SEEDS = 20
+OTHER_SEEDS = MAX_SEEDS
+"""First seed of a repeated arm."""
 LR = 2e-3
 """Learning rate of a blank model of 0.1 million parameters on the diagnostic environments."""
 SEARCH_START = TaughtStart(world={"size": "micro", "hops": (1, 2)})
@@ -45,6 +47,12 @@ class TrainedArm(Form):
 class Training(Form):
     """Arms that are trained as cells of the matrix, each in a matrix of its own.
 
+    ``area`` is the mean of training success over the budget of sampled tokens, from the episodes
+    that training plays anyway; ``area_return`` and ``area_right`` are those of the return and of an
+    environment's share of right letters. ``area_tokens`` and ``area_calls`` are of the evaluations
+    between training steps, where there are some. ``success`` and ``return`` are of the weights at
+    the end, never of the best ones.
+
     Attributes:
         arms: The compared arms.
         trials: Trials of every evaluation task after training.
@@ -57,6 +65,9 @@ class Training(Form):
     measures: ClassVar[tuple[str, ...]] = (
         "success",
         "return",
+        "area",
+        "area_return",
+        "area_right",
         "area_tokens",
         "area_calls",
         "fall",
@@ -71,7 +82,7 @@ class Training(Form):
             about=f"{arm.recipe} on {arm.column.id}, an arm of a claim",
             recipes=(SuiteRecipe(name=arm.recipe, settings=arm.settings),),
             envs=(arm.column,),
-            seeds=tuple(range(MAX_SEEDS)),
+            seeds=tuple(range(OTHER_SEEDS + MAX_SEEDS)),
             trials=self.trials,
         )
 
@@ -79,9 +90,28 @@ class Training(Form):
         """Return the name of the arm's folder, which claims with the same arm share."""
         return f"{arm.name}-{self.suite(arm).digest[:12]}"
 
+    def world(self, arm: TrainedArm) -> str:
+        """Return a hash of the arm's starting model, environment and tasks."""
+        kept = {"recipe_settings", "limits", "eval_every"}
+        return digest_of(arm.column.model_dump(mode="json", exclude=kept))[:12]
+
+    def only(self, name: str) -> Training:
+        """Return the experiment with one of its arms."""
+        return self.model_copy(update={"arms": tuple(a for a in self.arms if a.name == name)})
+
 
 class Untrained(Form):
-    """Arms that are computed in this process."""
+    """Arms that are computed in this process.
+
+    Attributes:
+        arms: The compared arms.
+    """
+
+    arms: tuple[Any, ...]
+
+    def only(self, name: str) -> Self:
+        """Return the experiment with one of its arms."""
+        return self.model_copy(update={"arms": tuple(a for a in self.arms if a.name == name)})
 
     def key(self, arm: Form) -> str:
         """Return the name of the arm's folder."""
@@ -207,6 +237,9 @@ class Planning(ModelExperiment):
     reward: dict[str, Any] = Field(default_factory=dict)
 
     measures: ClassVar[tuple[str, ...]] = ("success", "return")
+
+
+Experiment = Training | Playing | Crawling | Planning
 
 
 def play_search(*arms: PlayedArm) -> Playing:

@@ -7,11 +7,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from ...envs.utils.seed_tests import SeedTest
 from ...leaderboard.schema.base import Form
 from ..matrix.cell import Machine, Used
 from .claim import Claim, Comparison
 
-Verdict = Literal["reproduced", "not reproduced", "not decided"]
+Verdict = Literal["reproduced", "not reproduced", "equivalent", "not decided"]
 RUN = "run"
 """Unit of metrics with one value per seed."""
 
@@ -23,11 +24,13 @@ class SeedRun(Form):
         seed: The seed.
         values: Values by metric and unit (a task, or :data:`RUN`).
         used: Cost.
+        optimizer_steps: Optimiser steps; 0 where nothing was trained.
     """
 
     seed: int
     values: Mapping[str, Mapping[str, float]]
     used: Used = Used()
+    optimizer_steps: int = Field(default=0, ge=0)
 
 
 class ArmRuns(Form):
@@ -37,13 +40,25 @@ class ArmRuns(Form):
         name: Name of the arm.
         folder: Its folder below the claims' folder.
         runs: One per seed that finished.
+        world: Hash of what makes seeds of two arms pairs: starting model, environment and tasks.
         problem: Reason why a seed has no values; empty if all have.
     """
 
     name: str
     folder: str
     runs: tuple[SeedRun, ...]
+    world: str = ""
     problem: str = ""
+
+    @property
+    def tokens(self) -> float:
+        """Return the mean number of sampled tokens per seed."""
+        return sum(run.used.tokens for run in self.runs) / max(1, len(self.runs))
+
+    @property
+    def optimizer_steps(self) -> float:
+        """Return the mean number of optimiser steps per seed."""
+        return sum(run.optimizer_steps for run in self.runs) / max(1, len(self.runs))
 
     def mean(self, measure: str) -> float | None:
         """Return the mean over seeds of the means over units; None without values."""
@@ -60,17 +75,13 @@ class Finding(Form):
 
     Attributes:
         comparison: The comparison.
-        seeds: Seeds that both sides have.
+        seeds: Pairs of seeds; unpaired: seeds of the smaller arm.
         units: Tasks that both sides have in all of them; 1 where a seed has one value.
         better: Mean of the arm that is expected above.
         worse: Mean of the other one; 0 where it is compared with 0.
-        difference: Difference; positive values support the statement.
-        low95: Lower end of its 95 % interval.
-        high95: Upper end.
-        effect: The difference in standard deviations of the differences; None where they have none.
-        p_value: Two-sided p-value against the margin.
-        adjusted: p-value after Holm over the claim's comparisons.
-        test: Name of the test.
+        test: The test over seeds, of the difference in favour of the statement; None without one.
+        adjusted: Its p-value after Holm over the claim's comparisons that expect a difference; None
+            for those that expect equality.
         verdict: Verdict of the rule.
         why: Reason of the verdict.
     """
@@ -80,15 +91,16 @@ class Finding(Form):
     units: int
     better: float | None = None
     worse: float | None = None
-    difference: float | None = None
-    low95: float | None = None
-    high95: float | None = None
-    effect: float | None = None
-    p_value: float | None = None
+    test: SeedTest | None = None
     adjusted: float | None = None
-    test: str = ""
     verdict: Verdict = "not decided"
     why: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the comparison is as the statement expects."""
+        wanted = "reproduced" if self.comparison.expected == "above" else "equivalent"
+        return self.verdict == wanted
 
 
 class Outcome(Form):
@@ -102,16 +114,19 @@ class Outcome(Form):
         verdict: Verdict on the claim.
         why: Reason of the verdict.
         findings: One per comparison.
-        arms: The measured arms.
+        repetition: An arm against itself with other seeds, one finding per measure: what the
+            rule says where there is no difference.
+        arms: The measured arms, the repeated one last.
         machine: Machine that computed the verdict.
     """
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     claim: Claim
     digest: str
     seeds: int = Field(ge=1)
     verdict: Verdict
     why: str
     findings: tuple[Finding, ...]
+    repetition: tuple[Finding, ...] = ()
     arms: tuple[ArmRuns, ...]
     machine: Machine | None = None

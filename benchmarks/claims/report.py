@@ -20,7 +20,35 @@ from .verdicts import EDGE, LEVEL
 TEMPLATES = Path(__file__).parent / "templates"
 SHARED = Path(__file__).parents[1] / "matrix" / "templates"
 PAGES = {"claims.html": "claims.html.j2", "claims.md": "claims.md.j2"}
-VERDICTS = ("reproduced", "not reproduced", "not decided")
+VERDICTS = ("reproduced", "not reproduced", "equivalent", "not decided")
+MATCHED = 0.05
+"""Largest difference of tokens or optimiser steps between arms that count as matched."""
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """What the rule said about arms that were compared with themselves.
+
+    Attributes:
+        findings: One per repeated arm and measure, with the claim that it stands beside.
+        count: Findings with a test.
+        different: Those that were called different, in either direction.
+        significant: Those with p <= .05.
+        missed: Those whose interval leaves 0 out.
+        allowed: Most of them that chance explains (the 97.5th percentile at 5 %).
+    """
+
+    findings: list[tuple[str, Finding]]
+    count: int
+    different: int
+    significant: int
+    missed: int
+    allowed: int
+
+    @property
+    def within(self) -> bool:
+        """Whether chance explains what was found."""
+        return max(self.different, self.significant, self.missed) <= self.allowed
 
 
 @dataclass(frozen=True)
@@ -93,6 +121,9 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "envs": [],
         "rail": make_rail,
         "describe_difference": describe_difference,
+        "describe_test": describe_test,
+        "unmatched": unmatched,
+        "repetitions": collect_repetitions(outcomes),
         "value": value,
         "expected": expected,
         "probability": probability,
@@ -101,11 +132,13 @@ def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 def make_rail(finding: Finding) -> Rail | None:
     """Make the drawing of a finding; None without an interval."""
-    low, mean, high = finding.low95, finding.difference, finding.high95
-    if low is None or mean is None or high is None:
+    if finding.test is None:
         return None
+    low, mean, high = finding.test.low95, finding.test.difference, finding.test.high95
     margin = finding.comparison.margin
     matters = margin + finding.comparison.min_effect
+    if finding.comparison.expected == "equal":
+        margin = -finding.comparison.min_effect
     marks = nice_ticks(min(low, margin, 0.0), max(high, matters))
     first, last = marks[0], marks[-1]
 
@@ -145,16 +178,78 @@ def probability(p: float | None) -> str:
 
 def describe_difference(finding: Finding) -> str:
     """Format difference and interval."""
-    if finding.difference is None:
+    test, unit = finding.test, finding.comparison.unit
+    if test is None:
         return "–"
-    unit = finding.comparison.unit
-    low, high = value(finding.low95, unit), value(finding.high95, unit)
-    return f"{value(finding.difference, unit)} ({low} to {high})"
+    low, high = value(test.low95, unit), value(test.high95, unit)
+    return f"{value(test.difference, unit)} ({low} to {high})"
+
+
+def describe_test(finding: Finding) -> str:
+    """Format the test: p-value, seeds and what they can detect."""
+    test, unit = finding.test, finding.comparison.unit
+    if test is None:
+        return "–"
+    p = finding.adjusted if finding.adjusted is not None else test.equivalence_p
+    kind = "" if finding.adjusted is not None else "equivalence "
+    pairs = f"{test.n} {'pairs of' if test.paired else 'unpaired'} seeds"
+    tasks = f" × {finding.units} tasks" if finding.units > 1 else ""
+    return f"{kind}{probability(p)}, {pairs}{tasks}, detectable {size(test.detectable, unit)}"
+
+
+def unmatched(outcome: Outcome, comparison: Comparison) -> str:
+    """Return how far the arms' tokens and optimiser steps differ; empty where they match."""
+    arms = [arm for arm in outcome.arms if arm.name in comparison.arms and arm.runs]
+    found = []
+    for what, spent in (
+        ("tokens", [arm.tokens for arm in arms]),
+        ("optimiser steps", [arm.optimizer_steps for arm in arms]),
+    ):
+        if len(spent) > 1 and max(spent) > (1 + MATCHED) * min(spent):
+            found.append(f"{what} {min(spent):,.0f} to {max(spent):,.0f}")
+    return f"not matched: {', '.join(found)}" if found else ""
+
+
+def collect_repetitions(outcomes: Sequence[Outcome]) -> Repetitions:
+    """Collect the comparisons of arms with themselves, each arm and measure once."""
+    found: dict[tuple[str, str], tuple[str, Finding]] = {}
+    for outcome in outcomes:
+        folders = {arm.name: arm.folder for arm in outcome.arms}
+        for finding in outcome.repetition:
+            key = folders.get(finding.comparison.better, ""), finding.comparison.measure
+            found.setdefault(key, (outcome.claim.name, finding))
+    tests = [(f.test, f.verdict) for _, f in found.values() if f.test is not None]
+    return Repetitions(
+        findings=list(found.values()),
+        count=len(tests),
+        different=sum(
+            verdict == "reproduced" or (verdict == "not reproduced" and test.high95 < 0)
+            for test, verdict in tests
+        ),
+        significant=sum(test.p_value <= LEVEL for test, _ in tests),
+        missed=sum(not test.low95 <= 0 <= test.high95 for test, _ in tests),
+        allowed=allowed_by_chance(len(tests)),
+    )
+
+
+def allowed_by_chance(count: int) -> int:
+    """Return the largest number of rejections at 5 % that chance explains among ``count`` tests."""
+    from scipy.stats import binom  # slow to import
+
+    return int(binom.ppf(0.975, count, LEVEL)) if count else 0
+
+
+def size(number: float, unit: str) -> str:
+    """Format a difference without its sign."""
+    return value(number, unit).lstrip("+")
 
 
 def expected(comparison: Comparison) -> str:
     """Describe the expected result in one line."""
     than = comparison.worse or "0"
+    if comparison.expected == "equal":
+        bound = size(comparison.min_effect, comparison.unit)
+        return f"{comparison.better} equal to {than} within {bound}"
     word = "above" if comparison.higher else "below"
     line = f"{comparison.better} {word} {than}"
     if comparison.beyond:

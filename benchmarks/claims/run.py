@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...algos.runs.interrupts import terminate_as_interrupt
@@ -12,9 +12,9 @@ from ..matrix.machine_info import this_machine
 from ..matrix.progress_view import View
 from ..matrix.run import lock_folder
 from .cached_arms import OnProgress
-from .claim import Claim
-from .experiments import MAX_SEEDS, Crawling, Playing, Training
-from .outcome import ArmRuns, Outcome
+from .claim import Claim, Comparison
+from .experiments import MAX_SEEDS, OTHER_SEEDS, Crawling, Experiment, Playing, Training
+from .outcome import ArmRuns, Finding, Outcome
 from .verdicts import decide, judge_claim
 
 ARMS, RESULTS = "arms", "results"
@@ -73,9 +73,16 @@ def run_claim(
     view: Callable[[], View],
     on_progress: OnProgress,
 ) -> Outcome:
-    """Run the experiment of a claim and judge it."""
+    """Run the experiment of a claim and judge it.
+
+    One arm runs again with other seeds: the rule's answer to a difference that does not exist.
+    """
     try:
-        arms = _run_arms(claim, out / ARMS, range(seeds), executor, view, on_progress)
+        folder = out / ARMS
+        arms = _run_arms(claim.experiment, folder, range(seeds), executor, view, on_progress)
+        again = range(OTHER_SEEDS, OTHER_SEEDS + seeds)
+        alone = claim.experiment.only(claim.repeated)
+        (repeated,) = _run_arms(alone, folder, again, executor, view, on_progress)
     except TurngymError as fault:
         return Outcome(
             claim=claim,
@@ -87,7 +94,9 @@ def run_claim(
             arms=(),
             machine=this_machine("cpu"),
         )
-    findings = decide(claim.comparisons, {arm.name: arm for arm in arms})
+    repeated = repeated.model_copy(update={"name": f"{claim.repeated}, other seeds"})
+    by_name = {arm.name: arm for arm in (*arms, repeated)}
+    findings = decide(claim.comparisons, by_name)
     verdict, why = judge_claim(findings)
     return Outcome(
         claim=claim,
@@ -96,20 +105,37 @@ def run_claim(
         verdict=verdict,
         why=why,
         findings=findings,
-        arms=arms,
+        repetition=judge_repetition(claim, by_name, repeated.name),
+        arms=(*arms, repeated),
         machine=this_machine("cpu"),
     )
 
 
+def judge_repetition(claim: Claim, arms: Mapping[str, ArmRuns], again: str) -> tuple[Finding, ...]:
+    """Compare an arm with its repetition, by every measure of the claim, as if one were better."""
+    by_measure = {comparison.measure: comparison for comparison in reversed(claim.comparisons)}
+    comparisons = [
+        Comparison(
+            better=again,
+            worse=claim.repeated,
+            measure=measure,
+            higher=like.higher,
+            min_effect=like.min_effect,
+            unit=like.unit,
+        )
+        for measure, like in by_measure.items()
+    ]
+    return tuple(finding for one in comparisons for finding in decide([one], arms))
+
+
 def _run_arms(
-    claim: Claim,
+    experiment: Experiment,
     folder: Path,
     seeds: range,
     executor: Executor,
     view: Callable[[], View],
     on_progress: OnProgress,
 ) -> tuple[ArmRuns, ...]:
-    experiment = claim.experiment
     if isinstance(experiment, Training):
         from .training import run_training
 

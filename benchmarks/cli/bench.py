@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,9 +28,10 @@ SPEED_FILE = "benchmarks/RESULTS-speed.md"
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """Fill the benchmark matrix, write its report, or measure speed; one of the three.
+    """Fill the benchmark matrix, report it, pack its results, or measure speed; one of them.
 
-    The same command again keeps what is finished and resumes what was interrupted.
+    The same command again keeps what is finished and resumes what was interrupted. A matrix may be
+    filled in parts, on several machines: --report and --pack merge parts of one suite.
 
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), full
@@ -38,10 +40,13 @@ class Command:
             suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
-        report: Folder of a matrix whose report is written anew.
+        report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
+            parts of one suite.
+        pack: Folder of a matrix whose results become one file, repeatable likewise.
         speed: Run the speed files and write one table.
-        out: Folder of the matrix (left out: runs/bench-SUITE), or the file of --speed (left out:
-            benchmarks/RESULTS-speed.md).
+        out: Folder of the matrix (left out: runs/bench-SUITE); of --report the report's folder
+            (left out: the matrix, or beside a packed file); of --pack the file, compressed if it
+            ends in .gz; of --speed the file (left out: benchmarks/RESULTS-speed.md).
         workers: Cells at a time; left out: one per GPU, or per core.
         executor: Where cells run: processes here, or Ray.
         ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
@@ -53,7 +58,8 @@ class Command:
 
     suite: str | None = None
     oracle: bool = False
-    report: str | None = None
+    report: Repeated = ()
+    pack: Repeated = ()
     speed: bool = False
     out: str | None = None
     workers: int | None = None
@@ -70,18 +76,23 @@ def run(command: Command) -> None:
     Raises:
         BadValueError: Not exactly one thing, or options of another.
     """
-    asked = [command.suite is not None, command.report is not None, command.speed]
-    if sum(asked) != 1:
-        raise BadValueError("bench: give one of --suite NAME, --report FOLDER and --speed.")
+    asked = [command.suite is not None, command.report, command.pack, command.speed]
+    if sum(map(bool, asked)) != 1:
+        raise BadValueError("bench: give one of --suite NAME, --report PATH, --pack and --speed.")
     if command.oracle and command.suite is None:
         raise BadValueError("bench: --oracle goes with --suite ladder or ladder-full.")
     if command.oracle:
+        _refuse_extra(command, ("workers",), "--oracle")
         ask_oracle(command, find_suite(command.suite or ""))
     elif command.suite is not None:
         fill(command, find_suite(command.suite))
-    elif command.report is not None:
-        _refuse_extra(command, ("out", "only", "workers"), "--report")
-        report(Path(command.report), command.baseline)
+    elif command.report:
+        _refuse_extra(command, ("only", "workers"), "--report")
+        parts = [Path(part) for part in command.report]
+        report(parts, report_folder(parts[0], command.out), command.baseline)
+    elif command.pack:
+        _refuse_extra(command, ("only", "workers"), "--pack")
+        pack([Path(part) for part in command.pack], command.out)
     else:
         from ..speed.table import write_speed
 
@@ -109,7 +120,7 @@ def fill(command: Command, suite: Suite) -> None:
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
     say(f"{counts}; {board.reused} were there before")
-    report(out, command.baseline)
+    report([out], out, command.baseline)
 
 
 def ask_oracle(command: Command, suite: Suite) -> None:
@@ -201,19 +212,40 @@ def find_suite(name: str) -> Suite:
     raise UnknownNameError("suite", name, [*suites, "a suite file (.json)"])
 
 
-def report(folder: Path, baseline: str) -> None:
+def report_folder(part: Path, out: str | None) -> Path:
+    """Return where the report of a matrix goes: as asked, its folder, or beside a packed file."""
+    if out is not None:
+        return Path(out)
+    return part.with_name(part.name.split(".")[0] + "-report") if part.is_file() else part
+
+
+def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     """Write the report and print where it lies."""
     from ..ladder.report import write_ladder
     from ..ladder.suites import is_ladder
-    from ..matrix.layout import Layout
     from ..matrix.report import write_report
-    from ..matrix.suite import Suite
+    from ..matrix.results import Results
 
-    pages = write_report(folder, baseline)
-    if is_ladder(Suite.read(Layout(folder).suite_file)):
-        pages += write_ladder(folder, baseline)
+    pages = write_report(parts, folder, baseline)
+    if is_ladder(Results.read(*parts).suite):
+        pages += write_ladder(parts, folder, baseline)
     for path in pages:
         say(f"report      {path}")
+
+
+def pack(parts: Sequence[Path], out: str | None) -> None:
+    """Write the results of a matrix as one file.
+
+    Raises:
+        BadValueError: No file was given.
+        DataError: No matrix, no result, or parts that contradict each other.
+    """
+    from ..matrix.matrix_files import read_parts, write_packed
+
+    if out is None:
+        raise BadValueError("bench: --pack needs --out FILE, such as results/mine.jsonl.gz.")
+    path = write_packed(read_parts(parts), Path(out))
+    say(f"results     {path} ({path.stat().st_size:,} bytes)")
 
 
 def _refuse_extra(command: Command, names: tuple[str, ...], mode: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import track
 
 from ...envs.core.errors import BadValueError
 from .arguments import Repeated
@@ -22,24 +23,28 @@ if TYPE_CHECKING:
 class Command:
     """Test the papers' headline statements at small scale, and report which are reproduced.
 
-    The same command again keeps what is finished and resumes what was interrupted.
+    The same command again keeps what is finished and resumes what was interrupted. With --null the
+    exit status is 1 when a rate is out of bounds.
 
     Attributes:
         only: Name of a claim, repeatable; left out: all.
-        seeds: Seeds of every arm.
+        seeds: Seeds of every arm; fewer than five decide nothing.
         workers: Training runs at a time; left out: one per core. What only plays or plans runs in
             this process.
         out: Folder.
         list: Print the claims and what each takes; run nothing.
         report: Write the report of the folder anew; run nothing.
+        null: Judge simulated arms without a difference by the same rule and print its false
+            positives; run nothing.
     """
 
     only: Repeated = ()
-    seeds: int = 3
+    seeds: int = 5
     workers: int | None = None
     out: str = "runs/claims"
     list: bool = False
     report: bool = False
+    null: bool = False
 
 
 def run(command: Command) -> None:
@@ -48,13 +53,18 @@ def run(command: Command) -> None:
     Raises:
         BadValueError: Options that exclude each other, or a number out of range.
         UnknownNameError: No such claim.
+        SystemExit: With status 1, when a rate of --null is out of bounds.
     """
     from ..claims.catalogue import find_claims
 
     claims = find_claims(command.only)
-    if command.list and command.report:
-        raise BadValueError("claims: --list and --report exclude each other.")
-    if command.list:
+    chosen = [name for name in ("list", "report", "null") if getattr(command, name)]
+    if len(chosen) > 1:
+        raise BadValueError(f"claims: --{chosen[0]} and --{chosen[1]} exclude each other.")
+    if command.null:
+        if not show_nulls():
+            raise SystemExit(1)
+    elif command.list:
         list_claims(claims)
     elif command.report:
         report(Path(command.out))
@@ -100,6 +110,43 @@ def list_claims(claims: list[Claim]) -> None:
             claim.statement,
         )
     Console().print(table)
+
+
+def show_nulls() -> bool:
+    """Print the rule's false positives on simulated nulls; return whether they are in bounds."""
+    from ..claims import nulls
+
+    steps = track(
+        nulls.simulate_nulls(),
+        "simulating",
+        total=len(nulls.NULLS) * len(nulls.SEEDS),
+        transient=True,
+    )
+    found = list(steps)
+    single = [(rates, rates.broken(nulls.ERRORS)) for _, rates in found]
+    shapes = [(rates, rates.broken()) for rates in nulls.pool_by_shape(found)]
+    for rows in (single, shapes):
+        table = plain_table("null", "seeds", "claims", "reproduced", "p <= .05", "covered", "")
+        for rates, broken in rows:
+            table.add_row(
+                rates.name,
+                str(rates.seeds or "all"),
+                f"{rates.claims:,}",
+                f"{rates.reproduced:.1%}",
+                f"{rates.significant:.1%}",
+                f"{rates.covered:.1%}",
+                f"[bold red]{', '.join(broken)}[/]",
+            )
+        Console().print(table)
+    count = sum(bool(broken) for _, broken in (*single, *shapes))
+    say(
+        f"Bounds: reproduced at most {nulls.MAX_REPRODUCED:.1%}, p <= .05 in at most "
+        f"{nulls.MAX_SIGNIFICANT:.0%}, covered at least {nulls.MIN_COVERAGE:.0%}; for a single "
+        f"null {nulls.ERRORS:g} standard errors of its simulation are allowed for, for a shape "
+        "none. "
+        f"{count or 'None'} out of bounds."
+    )
+    return not count
 
 
 def report(folder: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -51,10 +51,20 @@ def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
     return str(folder) if folder.exists() else name
 
 
-def starter(env_id: str, report: Reporter) -> str:
-    """Return the folder of the small starting model, made now when it is not cached."""
-    from ...agents.warm_start.cache import ensure_starter
+def starter(env_id: str, report: Reporter, changes: Mapping[str, Any] | None = None) -> str:
+    """Return the folder of the small starting model, made now when it is not cached.
 
+    Args:
+        env_id: The environment that it is taught.
+        report: Shows the progress.
+        changes: Changes to the settings of the environment's starter; None for none.
+    """
+    from ...agents.warm_start.cache import ensure_starter
+    from ...agents.warm_start.settings import changed, starter_settings
+
+    settings = None
+    if changes is not None:
+        settings = changed(starter_settings(env_id), changes, f"starter of {env_id}")
     with report.bar("making the starting model") as bar:
 
         def show(now: StarterProgress) -> None:
@@ -62,4 +72,4 @@ def starter(env_id: str, report: Reporter) -> str:
             done = begin + (end - begin) * now.step / max(1, now.steps)
             bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced")
 
-        return str(ensure_starter(env_id, on_progress=show))
+        return str(ensure_starter(env_id, settings=settings, on_progress=show))

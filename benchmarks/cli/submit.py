@@ -13,6 +13,7 @@ import tyro
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names
 from ...algos.evaluation.defaults import MAX_TOKENS
+from ...algos.evaluation.evaluate import describe_decoding
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, ContextFullError, DataError, EnvFault
@@ -201,7 +202,7 @@ def source_of(word: str, command: Command) -> Source:
     return Source(
         name=word,
         label=folder.name,
-        sampling=f"temperature {command.temperature:g}, at most {command.max_tokens} tokens",
+        sampling=f"{describe_decoding(command.temperature)}, at most {command.max_tokens} tokens",
         play=lambda *how: _play_model(model, command, *how),
         **about,
     )

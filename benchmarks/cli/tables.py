@@ -132,7 +132,8 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
 
 def _ways(score: SetScore) -> list[tuple[str, Score]]:
     """Return the scores of a set by way of decoding: sampled, and greedy where there is one."""
-    ways: list[tuple[str, Score]] = [(_decoding(score), score)]
+    short = f", sampled (T {score.temperature:g})" if score.temperature else _decoding(score)
+    ways: list[tuple[str, Score]] = [(short, score)]
     if score.greedy is not None and score.temperature != 0:
         ways.append((", greedy", score.greedy))
     return ways

@@ -17,6 +17,8 @@ from ...leaderboard.schema.base import Form
 Size = int | float
 CONTROL = "control"
 """Name of a family's control in place of a size."""
+WARMUP = 5
+"""Optimiser steps over which the learning rate of every row rises."""
 SOLVED = 0.8
 """Share of the expert's measure from which a run has solved a size."""
 
@@ -113,6 +115,7 @@ class Family(Form):
         minibatches = min(updates, 16)
         return {
             "optim.lr": self.lr,
+            "optim.warmup_steps": WARMUP,
             "optim.minibatches": minibatches,
             "optim.epochs": max(1, updates // minibatches),
         }
@@ -122,6 +125,8 @@ _KNOWS_PLACES = {"mistakes": 0.55, "err_steps": 80}
 """Errs a little less: who knows no places yet would settle on one letter for all doors."""
 _LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
 """Has seen a player who looks and then names what it saw, too briefly to do the same."""
+_READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
+"""Follows the labels now and then: asking at random only costs, and is unlearned at once."""
 _UPDATED_ONCE = {"dapo": "grpo", "gspo": "grpo", "tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"}
 _WHY_SAME = (
     "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
@@ -217,7 +222,7 @@ FAMILIES: Mapping[str, Family] = {
             measure="right",
             tokens=12_000,
             tokens_per_step=256,
-            lr=2e-3,
+            lr=1e-3,
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
@@ -235,8 +240,8 @@ FAMILIES: Mapping[str, Family] = {
             fixed={"looks": 3},
             control={"fog": 0.0},
             tokens=12_000,
-            tokens_per_step=256,
-            lr=2e-3,
+            tokens_per_step=512,
+            lr=5e-4,
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
@@ -251,15 +256,16 @@ FAMILIES: Mapping[str, Family] = {
             mechanism="Verdicts tell what the outcome hides; turn by turn they tell it exactly.",
             setting="doors",
             sizes=(3, 4, 5, 6, 8),
-            quick=(3, 4, 6),
-            middle=4,
+            quick=(4, 6, 8),
+            middle=6,
             control={"judged": False},
             tokens=12_000,
             tokens_per_step=256,
-            lr=2e-3,
+            lr=1e-3,
             rows=("grpo", "tarl", "tarlturns", "treegrpo", "ppo"),
             same={"dapo": "grpo", "gspo": "grpo", "pasa": "ppo"},
             same_because=_WHY_SAME.replace("nobody judges and ", ""),
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Spawn",
@@ -274,11 +280,12 @@ FAMILIES: Mapping[str, Family] = {
             measure="coins",
             tokens=12_000,
             tokens_per_step=256,
-            lr=2e-3,
+            lr=1e-3,
             rows=("grpo", "pasa", "ppo", "tarl", "tarlturns", "reinforcepp"),
             same={"dapo": "grpo", "gspo": "grpo"},
             same_because=_WHY_SAME.partition("; nobody")[0],
             letters=5,
+            start=_READS_LABELS,
         ),
         Family(
             name="Stale",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +24,31 @@ PAGES = {"ladder.html": "ladder.html.j2", "ladder.md": "ladder.md.j2"}
 ORACLE_FILE = "oracle.json"
 
 
-def write_ladder(folder: Path | str, baseline: str = "grpo") -> list[Path]:
-    """Write ``ladder.html`` and ``ladder.md`` beside the results of a ladder.
+def write_ladder(
+    parts: Sequence[Path], folder: Path | None = None, baseline: str = "grpo"
+) -> list[Path]:
+    """Write ``ladder.html`` and ``ladder.md``.
 
-    The oracle's forecast is read from ``oracle.json`` where it lies there; without it the page says
-    so.
+    The oracle's forecast is read from ``oracle.json`` in the report's folder, or beside one of the
+    parts; without it the page says so.
 
     Args:
-        folder: Folder of the matrix.
+        parts: Folders or packed files of one ladder's matrix.
+        folder: Where the pages go; left out: into the matrix's folder.
         baseline: Row that the others are compared with.
 
     Raises:
-        BadValueError: The folder's suite is no ladder.
+        BadValueError: The suite is no ladder.
         DataError: No matrix, no result, or a damaged file.
         MissingExtraError: Jinja2 is not installed.
     """
-    root = Path(folder)
-    results = Results.read(root)
-    refuse_other(results.suite, str(root))
-    file = root / ORACLE_FILE
-    oracle = Oracle.read(file) if file.exists() else None
+    results = Results.read(*parts)
+    refuse_other(results.suite, str(parts[0]))
+    root = parts[0] if folder is None else folder
+    root.mkdir(parents=True, exist_ok=True)
+    places = [root, *(part.parent if part.is_file() else part for part in parts)]
+    files = [place / ORACLE_FILE for place in places if (place / ORACLE_FILE).exists()]
+    oracle = Oracle.read(files[0]) if files else None
     content = gather(results, oracle, baseline)
     return write_pages(root, PAGES, [TEMPLATES, MATRIX_TEMPLATES], LADDER_FILTERS, content)
 

@@ -22,25 +22,26 @@ from ..matrix.suite import (
 from .families import CONTROL, FAMILIES, SOLVED, Family, Size
 
 BASELINE = "grpo"
-CHAINS = {"rollout.n": 8}
+CHAINS = {"rollout.n": 8, "loss.kl.coef": 0.0}
+"""No recipe has a KL penalty here, so that nothing acts beside the family's question."""
 ROWS = (
     SuiteRecipe(name="grpo", settings=CHAINS),
     SuiteRecipe(name="grpo", settings=CHAINS).again(),
-    SuiteRecipe(name="treegrpo"),
+    SuiteRecipe(name="treegrpo", settings={"loss.kl.coef": 0.0}),
     SuiteRecipe(name="arpo", settings={"rollout.initial": 4, "rollout.budget": 8}),
-    SuiteRecipe(name="dapo", settings=CHAINS),
+    SuiteRecipe(name="dapo", settings={"rollout.n": 8}),
     SuiteRecipe(
         name="grpo",
         label="no clip",
         settings={**CHAINS, "loss.clip.low": 0.999, "loss.clip.high": 1e6},
     ),
-    SuiteRecipe(name="gspo", settings=CHAINS),
-    SuiteRecipe(name="reinforcepp"),
-    SuiteRecipe(name="ppo"),
+    SuiteRecipe(name="gspo", settings={"rollout.n": 8}),
+    SuiteRecipe(name="reinforcepp", settings={"credit.kl_coef": 0.0}),
+    SuiteRecipe(name="ppo", settings={"credit.kl_coef": 0.0}),
     SuiteRecipe(name="spo", settings={"tracker.pool": 128}),
     SuiteRecipe(name="tarl", settings=CHAINS),
     SuiteRecipe(name="tarlturns", settings=CHAINS),
-    SuiteRecipe(name="pasa", settings={"optim.critic_only_steps": 0}),
+    SuiteRecipe(name="pasa", settings={"credit.kl_coef": 0.0, "optim.critic_only_steps": 0}),
 )
 """All rows; a family's columns have those that are distinct there, and the A/A row."""
 AGAIN = ROWS[1].label

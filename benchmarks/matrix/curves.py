@@ -1,4 +1,4 @@
-"""Learning curves over the budget: per environment, and over all of them."""
+"""Learning curves over the budget: per column, and over all of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.seed_tests import seed_interval
 from .cell import CellResult
-from .results import Results
+from .measure import WINDOW, running_means
+from .results import SHARES, Results
 
 Floats = npt.NDArray[np.float64]
 Unit = Literal["tokens", "calls"]
-RESAMPLES = 1000
 GRID = 33
 """Number of points along the budget at which curves are sampled."""
 
@@ -25,10 +26,10 @@ class Line:
     """A curve with its band, over shares of the budget from 0 to 1.
 
     Attributes:
-        recipe: The recipe.
+        recipe: The row.
         spent: Shares of the budget.
         mean: The curve.
-        low: Lower edge of its band.
+        low: Lower edge of its band; empty of one seed, which has none.
         high: Upper edge.
     """
 
@@ -40,78 +41,62 @@ class Line:
 
 
 def env_lines(results: Results, column: str, unit: Unit) -> list[Line]:
-    """Make the lines of an environment's returns over its budget, one per recipe.
+    """Make the lines of a column's measure in training over its budget, one per row.
 
-    The band is a 95 % bootstrap interval over seeds; of one seed, the interval over tasks that its
-    evaluations had.
+    A point is the mean of the training rollouts over the tenth of the budget before it. The band is
+    Student's 95 % interval over seeds at each point.
     """
-    limit = getattr(results.suite.column(column).limits, unit)
     lines = []
     for recipe in results.recipes:
-        runs = [run for run in results.runs(recipe, column) if run.curve]
-        if runs:
-            lines.append(_line(recipe, runs, limit, unit))
+        curves = list(_by_seed(results, recipe, column, unit).values())
+        if curves:
+            lines.append(_banded(recipe, np.asarray(curves)))
     return lines
 
 
 def budget_lines(
     results: Results, recipes: Sequence[str], envs: Sequence[str], unit: Unit
 ) -> list[Line]:
-    """Make the lines of the mean normalised return over the used share of the budget.
+    """Make the lines of the mean normalised measure over the used share of the budget.
 
-    The band is a 95 % bootstrap interval over the runs' curves.
+    A seed's curve is the mean over the columns; the band is Student's over the seeds.
     """
-    shares = np.linspace(0.0, 1.0, GRID)
     lines = []
     for recipe in recipes:
-        curves = []
+        found = []
         for column in envs:
-            scale = results.scale(column)
-            runs = [run for run in results.runs(recipe, column) if run.curve]
-            if scale is None or not runs:
-                continue
-            limit = getattr(results.suite.column(column).limits, unit)
-            read = np.mean([_read(run, unit, shares * limit) for run in runs], axis=0)
-            curves.append([scale.normalise(float(value)) for value in read])
-        if curves:
-            lines.append(_banded(recipe, shares.tolist(), np.asarray(curves)))
+            curves = _by_seed(results, recipe, column, unit)
+            found += [curves] if curves else []
+        seeds = set.intersection(*(set(curves) for curves in found)) if found else set()
+        if seeds:
+            means = [np.mean([curves[seed] for curves in found], axis=0) for seed in sorted(seeds)]
+            lines.append(_banded(recipe, np.asarray(means)))
     return lines
 
 
-def _line(recipe: str, runs: Sequence[CellResult], limit: float, unit: Unit) -> Line:
-    shares = np.linspace(0.0, 1.0, GRID)
-    if len(runs) > 1:
-        return _banded(
-            recipe, shares.tolist(), np.asarray([_read(r, unit, shares * limit) for r in runs])
-        )
-    run = runs[0]
-    edges = [_read(run, unit, shares * limit, edge) for edge in ("return_low95", "return_high95")]
+def _by_seed(results: Results, recipe: str, column: str, unit: Unit) -> dict[int, list[float]]:
+    limit = getattr(results.suite.column(column).limits, unit)
+    scale = results.measure_scale(column) or SHARES
+    runs = [run for run in results.runs(recipe, column) if run.training.values]
+    return {r.cell.seed: [scale.normalise(v) for v in _read(r, unit, limit)] for r in runs}
+
+
+def _read(run: CellResult, unit: Unit, limit: float) -> list[float]:
+    places = (np.linspace(0.0, 1.0, GRID) * limit).tolist()
+    spent = getattr(run.training, unit)
+    return running_means(spent, run.training.values, places, WINDOW * limit)
+
+
+def _banded(recipe: str, curves: Floats) -> Line:
+    mean = curves.mean(axis=0)
+    bands = [seed_interval(at) for at in curves.T] if len(curves) > 1 else []
     return Line(
         recipe=recipe,
-        spent=shares.tolist(),
-        mean=_read(run, unit, shares * limit),
-        low=edges[0],
-        high=edges[1],
+        spent=np.linspace(0.0, 1.0, GRID).tolist(),
+        mean=mean.tolist(),
+        low=[band.low95 for band in bands],
+        high=[band.high95 for band in bands],
     )
-
-
-def _banded(recipe: str, shares: list[float], curves: Floats) -> Line:
-    drawn = np.random.default_rng(0).integers(len(curves), size=(RESAMPLES, len(curves)))
-    # Whole curves are drawn, so that the band is of curves and not of places along them.
-    low, high = np.percentile(curves[drawn].mean(axis=1), [2.5, 97.5], axis=0)
-    return Line(
-        recipe=recipe,
-        spent=shares,
-        mean=curves.mean(axis=0).tolist(),
-        low=low.tolist(),
-        high=high.tolist(),
-    )
-
-
-def _read(run: CellResult, unit: Unit, places: Floats, what: str = "return_") -> list[float]:
-    spent = [getattr(point, unit) for point in run.curve]
-    values = [getattr(point, what) for point in run.curve]
-    return [value_at(spent, values, float(at)) for at in places]
 
 
 def value_at(spent: Sequence[float], values: Sequence[float], at: float) -> float:

@@ -67,16 +67,27 @@ def mean_over_budget(curve: TrainingCurve, limit: int) -> float | None:
     return float(np.diff(edges) @ np.asarray(curve.values) / limit)
 
 
-def value_of_training(curve: TrainingCurve, at: float) -> float:
-    """Return the measure of the training step in which token ``at`` was sampled.
+def running_means(
+    spent: Sequence[int], values: Sequence[float], places: Sequence[float], window: float
+) -> list[float]:
+    """Return the mean of a training curve over the window before each place.
 
-    Raises:
-        BadValueError: The curve has no points.
+    Args:
+        spent: Tokens or calls at the end of each step.
+        values: The measure of each step, at least one; the last holds beyond the end.
+        places: Where to read.
+        window: Length of the window; what lies before 0 does not count.
     """
-    if not curve.values:
-        raise BadValueError("training curve: it has no points.")
-    place = int(np.searchsorted(np.asarray(curve.tokens), at, side="left"))
-    return curve.values[min(place, len(curve.values) - 1)]
+    last = max(*places, *spent) + 1.0
+    edges = np.asarray([0, *spent, last], dtype=np.float64)
+    heights = np.asarray([*values, values[-1]], dtype=np.float64)
+    sums = np.concatenate([[0.0], np.cumsum(np.diff(edges) * heights)])
+    means = []
+    for at in places:
+        start = max(0.0, at - window)
+        area = np.interp(at, edges, sums) - np.interp(start, edges, sums)
+        means.append(float(area / (at - start)) if at > 0 else float(values[0]))
+    return means
 
 
 def tokens_to_threshold(curve: TrainingCurve, limit: int, threshold: float) -> int | None:
@@ -86,12 +97,9 @@ def tokens_to_threshold(curve: TrainingCurve, limit: int, threshold: float) -> i
     tokens, before there are so many) is at least the threshold, so that one lucky step is not
     enough. None if it never was within the limit.
     """
-    edges = np.asarray([0, *curve.tokens], dtype=np.float64)
-    sums = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.asarray(curve.values))])
-    for at, total in zip(edges[1:], sums[1:], strict=True):
-        if at > limit:
-            return None
-        start = max(0.0, at - WINDOW * limit)
-        if at > 0 and (total - np.interp(start, edges, sums)) / (at - start) >= threshold:
-            return int(at)
-    return None
+    if not curve.values:
+        return None
+    means = running_means(curve.tokens, curve.values, curve.tokens, WINDOW * limit)
+    steps = zip((0, *curve.tokens), curve.tokens, means, strict=False)
+    reached = [min(at, limit) for began, at, mean in steps if began < limit and mean >= threshold]
+    return min(reached, default=None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .curves import Line
 from .ranking import Rank
+from .results import Spread
 
 WIDTH, HEIGHT = 360.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 30.0
@@ -133,7 +134,10 @@ def short(number: float) -> str:
 
 @dataclass(frozen=True)
 class Whisker:
-    """A mean with its interval on a line of its own, in percent of the width."""
+    """A mean with its interval on a line of its own, in percent of the width.
+
+    A row with one seed has no interval: ``low`` and ``high`` are its mean.
+    """
 
     recipe: str
     low: float
@@ -143,8 +147,9 @@ class Whisker:
 
 
 def whiskers(ranks: Sequence[Rank]) -> tuple[list[Whisker], list[Tick]]:
-    """Return the interquartile means with their intervals, and the axis below them."""
-    ends = [end for rank in ranks for end in (rank.middle.low95, rank.middle.high95)]
+    """Return the mean areas with their intervals, and the axis below them."""
+    spans = [_span(rank.area) for rank in ranks]
+    ends = [end for span in spans for end in span]
     marks = nice_ticks(min(ends, default=0.0), max(ends, default=1.0))
 
     def place(value: float) -> float:
@@ -153,25 +158,30 @@ def whiskers(ranks: Sequence[Rank]) -> tuple[list[Whisker], list[Tick]]:
     rows = [
         Whisker(
             recipe=rank.recipe,
-            low=place(rank.middle.low95),
-            mean=place(rank.middle.mean),
-            high=place(rank.middle.high95),
-            label=(
-                f"{100 * rank.middle.mean:.1f} "
-                f"({100 * rank.middle.low95:.1f} to {100 * rank.middle.high95:.1f})"
-            ),
+            low=place(low),
+            mean=place(rank.area.mean),
+            high=place(high),
+            label=f"{100 * rank.area.mean:.1f}"
+            + ("" if rank.area.n == 1 else f" ({100 * low:.1f} to {100 * high:.1f})"),
         )
-        for rank in ranks
+        for rank, (low, high) in zip(ranks, spans, strict=True)
     ]
     return rows, [Tick(place(mark), f"{100 * mark:g}") for mark in marks]
 
 
+def _span(value: Spread) -> tuple[float, float]:
+    if value.low95 is None or value.high95 is None:
+        return value.mean, value.mean
+    return value.low95, value.high95
+
+
 def _drawn(line: Line, colour: int, x: Map, y: Map) -> Drawn:
     xs = [x(share) for share in line.spent]
-    upper = [(px, y(value)) for px, value in zip(xs, line.high, strict=True)]
-    lower = [(px, y(value)) for px, value in zip(xs, line.low, strict=True)]
+    with_band = bool(colour and line.low)  # of one seed there is none
+    upper = [(px, y(value)) for px, value in zip(xs, line.high, strict=with_band)]
+    lower = [(px, y(value)) for px, value in zip(xs, line.low, strict=with_band)]
     points = [(px, y(value)) for px, value in zip(xs, line.mean, strict=True)]
-    band = _path([*upper, *reversed(lower)]) + "Z" if colour else ""
+    band = _path([*upper, *reversed(lower)]) + "Z" if with_band else ""
     return Drawn(line.recipe, colour, _path(points), band, points[-1])
 
 

@@ -1,92 +1,105 @@
-"""Recipes against each other: scores on the environments in common, and what they cost."""
+"""Rows against each other: areas over training seeds, tested, and what they cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...envs.utils.statistics import (
-    Estimate,
-    Paired,
-    holm,
-    improvement,
-    interquartile_mean,
-    paired,
-    pass_all,
-    pass_at,
-    two_stage,
-)
-from .curves import area_under
-from .results import Results
+from ...envs.utils.seed_tests import MIN_SEEDS, Decision, SeedTest, compare_seeds, decide_seeds
+from ...envs.utils.statistics import holm, pass_all, pass_at
+from .cell import CellResult, Used
+from .results import Results, Spread, over_seeds
+
+ONE_SEED = f"one seed decides nothing; at least {MIN_SEEDS} are needed"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row against another one over the training seeds.
+
+    Attributes:
+        other: The other row.
+        test: Student's t over seeds; None with fewer than two seeds.
+        adjusted: Its p-value after Holm over the table's family; of an A/A row its own.
+        verdict: ``above``, ``below``, ``equivalent`` or ``not decided``.
+        why: The reason, with the number of seeds that would decide.
+    """
+
+    other: str
+    test: SeedTest | None
+    adjusted: float | None
+    verdict: Decision
+    why: str
 
 
 @dataclass(frozen=True)
 class Rank:
-    """Scores of a recipe over the common environments, on the normalised scale.
+    """A row over the common columns.
 
     Attributes:
-        recipe: The recipe.
-        mean: Mean over environments.
-        middle: Interquartile mean over environments.
-        tokens_area: Mean over the budget of sampled tokens.
-        calls_area: Mean over the budget of calls.
-        improves: Probability that its run scores above a run of the baseline; None for itself.
-        against: Paired test over tasks against the baseline; None for itself.
-        adjusted: The test's p-value after Holm.
+        recipe: The row.
+        area: Mean over columns of the normalised area of the measure.
+        sampled: Mean success of the sampled trials after training.
+        greedy: Mean success of the greedy trials.
+        sharpening: Gain of the sampled success less that of the greedy one.
+        tokens: Tokens of a cell, mean.
+        optimizer_steps: Optimiser steps of a cell, mean.
+        against: Against the baseline, of an A/A row against the row it repeats; None for the
+            baseline.
         passes: Share of tasks by k: pass@k and pass^k.
     """
 
     recipe: str
-    mean: Estimate
-    middle: Estimate
-    tokens_area: float
-    calls_area: float
-    improves: float | None
-    against: Paired | None
-    adjusted: float | None
+    area: Spread
+    sampled: Spread | None
+    greedy: Spread | None
+    sharpening: Spread | None
+    tokens: float
+    optimizer_steps: float
+    against: Comparison | None
     passes: dict[int, tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """All ranks, the best interquartile mean first.
+    """All ranks, the largest area first.
 
     Attributes:
-        envs: Environments that all of them finished.
-        baseline: Recipe that the others are tested against; empty if it has no score.
-        ranks: One per recipe.
-        left_out: Recipes with too few scores to be compared.
+        envs: Columns that all of them finished.
+        baseline: Row that the others are tested against; empty if it has no score.
+        ranks: One per competing row.
+        yardsticks: The A/A rows, which do not compete.
+        left_out: Rows with too few scores to be compared, each with the reason.
     """
 
     envs: list[str]
     baseline: str
     ranks: list[Rank]
-    left_out: list[str]
+    yardsticks: list[Rank]
+    left_out: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one recipe over its finished cells.
+    """Cost of one row over its finished cells.
 
     Attributes:
-        recipe: The recipe.
+        recipe: The row.
         cells: Finished cells.
-        tokens: Total sampled tokens.
-        calls: Total actions.
-        steps: Total training steps.
-        seconds: Total wall time.
-        tokens_share: Mean share of the token budget used by a cell; its last step may exceed 1.
+        used: Total cost of training.
+        search: Total cost of the searches for learning rates, which an A/A row shares.
+        seconds: Total wall time, loading and evaluations included.
+        tokens_share: Mean share of the token budget used by a cell.
         calls_share: Mean share of the call budget, likewise.
         ended_by: Number of cells that each limit ended.
     """
 
     recipe: str
     cells: int
-    tokens: int
-    calls: int
-    steps: int
+    used: Used
+    search: Used
     seconds: float
     tokens_share: float
     calls_share: float
@@ -94,43 +107,67 @@ class Cost:
 
 
 def rank_recipes(results: Results, baseline: str) -> Ranking:
-    """Compare the recipes that have environments in common."""
+    """Compare the rows that have columns in common."""
     recipes = results.ranked()
     envs = results.common(recipes)
+    apart = results.suite.yardsticks
     known = baseline if baseline in recipes else ""
     others = [recipe for recipe in recipes if known and recipe != known]
-    tests = {r: paired(*_pair_by_task(results, r, known, envs)) for r in others}
-    adjusted = dict(zip(others, holm([tests[r].p_value for r in others]), strict=True))
-    ranks = [
-        Rank(
-            recipe=recipe,
-            mean=two_stage({e: results.values(recipe, e) for e in envs}),
-            middle=two_stage({e: results.values(recipe, e) for e in envs}, interquartile_mean),
-            tokens_area=mean_area(results, recipe, envs, "tokens"),
-            calls_area=mean_area(results, recipe, envs, "calls"),
-            improves=_probability_of_improvement(results, recipe, known, envs)
-            if recipe in tests
-            else None,
-            against=tests.get(recipe),
-            adjusted=adjusted.get(recipe),
-            passes=pass_rates(results, recipe, envs),
-        )
-        for recipe in recipes
+    again = [
+        row
+        for row, twin in apart.items()
+        if twin in recipes and envs and set(envs) <= set(results.common([row]))
     ]
-    ranks.sort(key=lambda rank: (-rank.middle.mean, -rank.mean.mean, rank.recipe))
-    left_out = [recipe for recipe in results.recipes if recipe not in recipes]
-    return Ranking(envs=envs, baseline=known, ranks=ranks, left_out=left_out)
+    values = {row: _by_seed(results, row, envs) for row in [*recipes, *again]}
+    tests = {(row, ""): _test(results, values[row], values[known]) for row in others}
+    decided = _decide_family(results, tests, known)
+    found = {row: comparison for (row, _), comparison in decided.items()}
+    found |= {
+        row: _decide_yardstick(results, values[row], values[apart[row]], apart[row])
+        for row in again
+    }
+    ranks = {row: _rank(results, row, envs, values[row], found.get(row)) for row in values}
+    ordered = sorted(recipes, key=lambda row: (-ranks[row].area.mean, row))
+    left_out = {row: _why_left_out(results, row) for row in results.recipes if row not in ranks}
+    return Ranking(
+        envs=envs,
+        baseline=known,
+        ranks=[ranks[row] for row in ordered],
+        yardsticks=[ranks[row] for row in again],
+        left_out=left_out,
+    )
+
+
+def compare_by_column(results: Results, baseline: str) -> dict[tuple[str, str], Comparison]:
+    """Compare every row with the baseline in every column.
+
+    Holm's correction is over all comparisons together; A/A rows are compared with the row that they
+    repeat and are not part of it. Fields without an area are left out.
+    """
+    apart = results.suite.yardsticks
+    tests: dict[tuple[str, str], SeedTest | None] = {}
+    found: dict[tuple[str, str], Comparison] = {}
+    for column in results.envs:
+        for row in results.recipes:
+            other = apart.get(row, baseline)
+            ours, theirs = results.areas(row, column), results.areas(other, column)
+            if row == other or not ours or not theirs:
+                continue
+            if row in apart:
+                found[row, column] = _decide_yardstick(results, ours, theirs, other)
+            else:
+                tests[row, column] = _test(results, ours, theirs)
+    return found | _decide_family(results, tests, baseline)
 
 
 def collect_costs(results: Results) -> list[Cost]:
-    """Return the costs of every recipe with a finished cell."""
+    """Return the costs of every row with a finished cell."""
     found = []
     for recipe in results.recipes:
         runs = [run for column in results.envs for run in results.runs(recipe, column)]
         if not runs:
             continue
-        limits = [results.suite.column(run.cell.column).limits for run in runs]
-        pairs = list(zip(runs, limits, strict=True))
+        pairs = [(run, results.suite.column(run.cell.column).limits) for run in runs]
         ended: dict[str, int] = {"tokens": 0, "calls": 0, "steps": 0}
         for run, limit in pairs:
             shares = {
@@ -139,14 +176,14 @@ def collect_costs(results: Results) -> list[Cost]:
                 "steps": run.used.steps / limit.steps if limit.steps else 0.0,
             }
             ended[max(shares, key=lambda name: shares[name])] += 1
+        searched = [s.used for (row, _), s in results.searches.items() if row == recipe]
         found.append(
             Cost(
                 recipe=recipe,
                 cells=len(runs),
-                tokens=sum(run.used.tokens for run in runs),
-                calls=sum(run.used.calls for run in runs),
-                steps=sum(run.used.steps for run in runs),
-                seconds=sum(run.used.seconds for run in runs),
+                used=sum((run.used for run in runs), Used()),
+                search=sum(searched, Used()),
+                seconds=sum(run.seconds for run in runs),
                 tokens_share=float(np.mean([r.used.tokens / b.tokens for r, b in pairs])),
                 calls_share=float(np.mean([r.used.calls / b.calls for r, b in pairs])),
                 ended_by={name: count for name, count in ended.items() if count},
@@ -155,31 +192,10 @@ def collect_costs(results: Results) -> list[Cost]:
     return found
 
 
-def mean_area(results: Results, recipe: str, envs: Sequence[str], unit: str) -> float:
-    """Return the mean area under normalised learning curves, over runs and environments."""
-    found = []
-    for column in envs:
-        scale = results.scale(column)
-        limit = getattr(results.suite.column(column).limits, unit)
-        runs = results.runs(recipe, column)
-        if scale is None or not runs:
-            continue
-        areas = [
-            area_under(
-                [getattr(point, unit) for point in run.curve],
-                [scale.normalise(point.return_) for point in run.curve],
-                limit,
-            )
-            for run in runs
-        ]
-        found.append(sum(areas) / len(areas))
-    return sum(found) / len(found)
-
-
 def pass_rates(
     results: Results, recipe: str, envs: Sequence[str]
 ) -> dict[int, tuple[float, float]]:
-    """Return pass@k and pass^k up to the suite's trials: means of tasks, runs, environments.
+    """Return pass@k and pass^k up to the suite's trials: means of tasks, runs, columns.
 
     A task whose environment failed in some trials counts for k up to its remaining trials.
     """
@@ -189,6 +205,120 @@ def pass_rates(
         if some is not None and every is not None:
             found[k] = (some, every)
     return found
+
+
+def _by_seed(results: Results, recipe: str, envs: Sequence[str]) -> dict[int, float]:
+    """Return the mean over columns of the normalised area, by seed."""
+    columns = [results.areas(recipe, column) for column in envs]
+    return {
+        seed: float(np.mean([areas[seed] for areas in columns])) for seed in results.suite.seeds
+    }
+
+
+def _rank(
+    results: Results,
+    recipe: str,
+    envs: Sequence[str],
+    values: Mapping[int, float],
+    against: Comparison | None,
+) -> Rank:
+    area = over_seeds(list(values.values()))
+    assert area is not None
+    runs = [run for column in envs for run in results.runs(recipe, column)]
+    return Rank(
+        recipe=recipe,
+        area=area,
+        sampled=_mean_by_seed(results, runs, lambda run: run.sampled),
+        greedy=_mean_by_seed(results, runs, lambda run: run.greedy),
+        sharpening=_mean_by_seed(results, runs, results.sharpening),
+        tokens=float(np.mean([run.used.tokens for run in runs])),
+        optimizer_steps=float(np.mean([run.used.optimizer_steps for run in runs])),
+        against=against,
+        passes=pass_rates(results, recipe, envs),
+    )
+
+
+def _mean_by_seed(
+    results: Results, runs: Sequence[CellResult], value: Callable[[CellResult], float | None]
+) -> Spread | None:
+    """Return the mean over columns, spread over seeds."""
+    means = []
+    for seed in results.suite.seeds:
+        found = [v for run in runs if run.cell.seed == seed and (v := value(run)) is not None]
+        means += [float(np.mean(found))] if found else []
+    return over_seeds(means)
+
+
+def _test(
+    results: Results,
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    *,
+    paired: bool = True,
+) -> SeedTest | None:
+    """Compare two rows by their seeds; None with fewer than two.
+
+    Seeds are paired: the same seed has the same start and the same tasks in the same order.
+    """
+    seeds = sorted(ours.keys() & theirs.keys())
+    if paired:
+        left, right = [ours[s] for s in seeds], [theirs[s] for s in seeds]
+    else:
+        left, right = list(ours.values()), list(theirs.values())
+    if min(len(left), len(right)) < 2:
+        return None
+    return compare_seeds(left, right, paired=paired, bound=results.suite.equivalence)
+
+
+def _decide_family(
+    results: Results, tests: Mapping[tuple[str, str], SeedTest | None], baseline: str
+) -> dict[tuple[str, str], Comparison]:
+    """Decide comparisons with the baseline, by row and column, after Holm over all of them.
+
+    An empty column stands for the mean over several.
+    """
+    real = {pair: test for pair, test in tests.items() if test is not None}
+    adjusted = dict(zip(real, holm([test.p_value for test in real.values()]), strict=True))
+    return {
+        pair: _undecided(baseline)
+        if test is None
+        else _decided(results, test, adjusted[pair], baseline)
+        for pair, test in tests.items()
+    }
+
+
+def _decide_yardstick(
+    results: Results,
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    other: str,
+) -> Comparison:
+    """Compare an A/A row with the row that it repeats: other tasks, so seeds are not paired."""
+    test = _test(results, ours, theirs, paired=False)
+    if test is None:
+        return _undecided(other)
+    return _decided(results, test, test.p_value, other)
+
+
+def _decided(results: Results, test: SeedTest, adjusted: float, other: str) -> Comparison:
+    suite = results.suite
+    verdict, why = decide_seeds(
+        test, adjusted, min_effect=suite.min_effect, bound=suite.equivalence
+    )
+    return Comparison(other, test, adjusted, verdict, why)
+
+
+def _undecided(other: str) -> Comparison:
+    return Comparison(other, None, None, "not decided", ONE_SEED)
+
+
+def _why_left_out(results: Results, recipe: str) -> str:
+    runs = [run for column in results.envs for run in results.runs(recipe, column)]
+    if not runs:
+        return "no finished cell"
+    if all(run.area is None for run in runs):
+        return "trained on the expert's episodes, so there is no success of its own in training"
+    return "no column that it finished in common with the others"
 
 
 def _passed(
@@ -202,49 +332,11 @@ def _passed(
     for column in envs:
         runs = []
         for run in results.runs(recipe, column):
-            assert run.tries is not None
+            if run.tries is None:
+                continue
             tasks = [tried for tried in run.tries.by_task("solved").values() if len(tried) >= k]
             if tasks:
                 runs.append(np.mean([rule(int(sum(tried)), len(tried), k) for tried in tasks]))
         if runs:
             means.append(np.mean(runs))
     return float(np.mean(means)) if means else None
-
-
-def _probability_of_improvement(
-    results: Results, recipe: str, baseline: str, envs: Sequence[str]
-) -> float:
-    """Return the mean chance over environments that a run beats one of the baseline."""
-    chances = [
-        improvement(
-            [float(np.mean(run)) for run in results.values(recipe, column)],
-            [float(np.mean(run)) for run in results.values(baseline, column)],
-        )
-        for column in envs
-    ]
-    return sum(chances) / len(chances)
-
-
-def _pair_by_task(
-    results: Results, ours: str, theirs: str, envs: Sequence[str]
-) -> tuple[list[float], list[float]]:
-    """Return the normalised returns of all common tasks, means over trials and seeds."""
-    left: list[float] = []
-    right: list[float] = []
-    for column in envs:
-        mine, other = (_task_means(results, recipe, column) for recipe in (ours, theirs))
-        for task in sorted(mine.keys() & other.keys()):
-            left.append(mine[task])
-            right.append(other[task])
-    return left, right
-
-
-def _task_means(results: Results, recipe: str, column: str) -> dict[str, float]:
-    scale = results.scale(column)
-    assert scale is not None
-    values: dict[str, list[float]] = {}
-    for run in results.runs(recipe, column):
-        assert run.tries is not None
-        for task, tried in run.tries.by_task("returns").items():
-            values.setdefault(task, []).extend(scale.normalise(value) for value in tried)
-    return {task: sum(tried) / len(tried) for task, tried in values.items()}

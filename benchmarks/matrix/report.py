@@ -9,21 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...algos.recipes import ONE_GRADIENT
 from ...envs.core.errors import MissingExtraError
-from ...envs.utils.statistics import Estimate
+from ...envs.utils.seed_tests import MIN_SEEDS
 from .cell import CellResult, Machine
 from .curves import Unit, budget_lines, env_lines
 from .plots import Plot, Tick, colours, plot, short, whiskers
-from .ranking import Ranking, collect_costs, rank_recipes
-from .results import Place, Results
+from .ranking import Comparison, Ranking, collect_costs, compare_by_column, rank_recipes
+from .results import Place, Results, Spread
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"report.html": "report.html.j2", "report.md": "report.md.j2"}
-METRICS = (
-    ("normalised", "Normalised return", "0 the random player, 100 the scripted expert"),
-    ("success", "Success", "share of solved episodes, in percent"),
-    ("gain", "Gain", "normalised return after training minus before"),
-)
+METRICS = {
+    "area": ("Area", "the measure of the training rollouts, a mean over all sampled tokens"),
+    "against": ("Against", "area minus the baseline's, of an A/A row minus that of its twin"),
+    "sampled": ("Sampled", "success of the sampled trials after training, in percent"),
+    "greedy": ("Greedy", "success of the greedy trials after training, in percent"),
+    "sharpening": ("Sharpening", "gain of sampled success less the gain of greedy success"),
+    "normalised": ("Return", "return after training: 0 the random player, 100 the expert"),
+}
+Places = Mapping[tuple[str, str], Place]
+Comparisons = Mapping[tuple[str, str], Comparison]
+SIGNED = ("against", "sharpening")
+"""Metrics below and above zero."""
+MARKS = {"above": " ▲", "below": " ▼", "equivalent": " ="}
 
 
 @dataclass(frozen=True)
@@ -43,22 +52,46 @@ class HeatMap:
     name: str
     title: str
     note: str
+    signed: bool
     rows: list[tuple[str, list[Shade]]]
 
 
-def write_report(folder: Path | str, baseline: str = "grpo") -> list[Path]:
-    """Write ``report.html`` and ``report.md`` into the folder of a matrix.
+@dataclass(frozen=True)
+class ColumnTable:
+    """A column with all its rows.
+
+    Attributes:
+        name: Name of the column.
+        measure: Its measure.
+        threshold: Threshold of the measure; None for none.
+        start: Success of the starting model, sampled and greedy; None where it is not known.
+        rows: Fields and comparisons.
+    """
+
+    name: str
+    measure: str
+    threshold: float | None
+    start: tuple[float | None, float | None]
+    rows: list[tuple[Place, Comparison | None]]
+
+
+def write_report(
+    parts: Sequence[Path], folder: Path | None = None, baseline: str = "grpo"
+) -> list[Path]:
+    """Write ``report.html`` and ``report.md``.
 
     Args:
-        folder: The folder.
-        baseline: Recipe that the others are compared with.
+        parts: Folders or packed files of one suite's matrix.
+        folder: Where the report goes; left out: into the matrix's folder.
+        baseline: Row that the others are compared with.
 
     Raises:
         DataError: No matrix, no result, or a damaged file.
         MissingExtraError: Jinja2 is not installed.
     """
-    root = Path(folder)
-    content = gather(Results.read(root), baseline)
+    content = gather(Results.read(*parts), baseline)
+    root = parts[0] if folder is None else folder
+    root.mkdir(parents=True, exist_ok=True)
     return write_pages(root, PAGES, [TEMPLATES], FILTERS, content)
 
 
@@ -108,16 +141,21 @@ def write_pages(
 def gather(results: Results, baseline: str) -> dict[str, Any]:
     """Collect the variables of the templates."""
     places = {(r, e): results.place(r, e) for r in results.recipes for e in results.envs}
+    found = compare_by_column(results, baseline)
     ranks = rank_recipes(results, baseline)
     palette = colours(ranks.ranks, ranks.baseline)
-    rows, axis = whiskers(ranks.ranks)
+    rows, axis = whiskers([*ranks.ranks, *ranks.yardsticks])
     return {
         "suite": results.suite,
         "digest": results.suite.digest,
+        "baseline": baseline,
+        "min_seeds": MIN_SEEDS,
         "recipes": results.recipes,
         "envs": results.envs,
+        "yardsticks": results.suite.yardsticks,
+        "same": same_gradient(results),
         "counts": _counts(results),
-        "maps": [_heat_map(results, places, *measure) for measure in METRICS],
+        "maps": [_heat_map(results, places, found, name) for name in METRICS],
         "ranking": ranks,
         "whiskers": rows,
         "whisker_axis": axis,
@@ -125,12 +163,27 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "palette": palette,
         "budget_plots": _budget_plots(results, ranks, palette),
         "plots": _env_plots(results, palette),
+        "tables": [_column_table(results, places, found, column) for column in results.envs],
+        "comparisons": len([pair for pair in found if pair[0] not in results.suite.yardsticks]),
         "costs": collect_costs(results),
-        "columns": [(e, results.columns.get(e), results.scale(e)) for e in results.envs],
+        "searches": list(results.searches.values()),
+        "columns": [(e, results.columns.get(e), results.return_scale(e)) for e in results.envs],
         "problems": _problems(results),
         "machines": _machines(results),
         "trials": range(1, results.suite.trials + 1),
     }
+
+
+def same_gradient(results: Results) -> dict[str, tuple[str, str]]:
+    """Return the rows whose recipe's update is another one's on the same rollouts.
+
+    Each with the name of the other recipe, and why. Known of the settings for small models alone.
+    """
+    if not results.suite.small:
+        return {}
+    rows = [results.suite.recipe(label) for label in results.recipes]
+    known = {row.label: ONE_GRADIENT[row.name] for row in rows if row.name in ONE_GRADIENT}
+    return {label: (same.equals, same.why) for label, same in known.items()}
 
 
 def percent(value: float | None, places: int = 1) -> str:
@@ -138,12 +191,37 @@ def percent(value: float | None, places: int = 1) -> str:
     return "–" if value is None else f"{100 * value:.{places}f}"
 
 
-def interval(value: Estimate | None, places: int = 1) -> str:
-    """Format a share with its interval as percentages."""
+def interval(value: Spread | None, places: int = 1) -> str:
+    """Format a share with its interval over seeds as percentages; one seed has no interval."""
     if value is None:
         return "–"
+    if value.low95 is None or value.high95 is None:
+        return f"{100 * value.mean:.{places}f}"
     low, high = (100 * end for end in (value.low95, value.high95))
     return f"{100 * value.mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
+
+
+def signed(value: float | None, places: int = 1) -> str:
+    """Format a difference of shares in points, with its sign."""
+    return "–" if value is None else f"{100 * value:+.{places}f}"
+
+
+def difference(found: Comparison | None) -> str:
+    """Format a comparison's difference with its interval, in points."""
+    if found is None or found.test is None:
+        return "–"
+    test = found.test
+    return f"{signed(test.difference)} ({signed(test.low95)} to {signed(test.high95)})"
+
+
+def tokens_told(place: Place) -> str:
+    """Format the tokens to the threshold: the mean of the seeds that reached it, and how many."""
+    reached = [tokens for tokens in place.to_threshold if tokens is not None]
+    if not reached:
+        return "–"
+    mean = short(sum(reached) / len(reached))
+    every = len(reached) == len(place.to_threshold)
+    return mean if every else f"{mean} ({len(reached)} of {len(place.to_threshold)})"
 
 
 def split_words(column: str) -> list[str]:
@@ -159,32 +237,62 @@ def one_line(text: str) -> str:
     return escaped
 
 
-def _heat_map(
-    results: Results, places: dict[tuple[str, str], Place], name: str, title: str, note: str
-) -> HeatMap:
-    scale = max(
-        (abs(place.gain) for place in places.values() if place.gain is not None), default=0.0
-    )
+def _heat_map(results: Results, places: Places, found: Comparisons, name: str) -> HeatMap:
+    values = {pair: _value(name, place, found.get(pair)) for pair, place in places.items()}
+    largest = max((abs(value) for value in values.values() if value is not None), default=0.0)
+    scale = largest if name in SIGNED and largest > 0 else 1.0
     rows = [
-        (recipe, [_shade(places[recipe, column], name, scale) for column in results.envs])
+        (
+            recipe,
+            [
+                _shade(name, places[recipe, column], found.get((recipe, column)), scale)
+                for column in results.envs
+            ],
+        )
         for recipe in results.recipes
     ]
-    return HeatMap(name=name, title=title, note=note, rows=rows)
+    title, note = METRICS[name]
+    return HeatMap(name=name, title=title, note=note, signed=name in SIGNED, rows=rows)
 
 
-def _shade(place: Place, name: str, scale: float) -> Shade:
+def _value(name: str, place: Place, found: Comparison | None) -> float | None:
+    if name == "against":
+        return found.test.difference if found is not None and found.test is not None else None
     value = getattr(place, name)
+    return None if value is None else value.mean
+
+
+def _shade(name: str, place: Place, found: Comparison | None, scale: float) -> Shade:
+    value = _value(name, place, found)
     where = f"{place.recipe} on {place.column}"
     if value is None:
         word = {"finished": "–", "refused": "n/a", "waiting": ""}.get(place.state, place.state)
-        why = place.reason or ("no scale" if place.state == "finished" else place.state)
+        why = place.reason or ("no value" if place.state == "finished" else place.state)
         return Shade(place, word, 0.0, f"{where}: {why}")
-    if isinstance(value, Estimate):
-        label = f"{where}: {interval(value)}, {len(place.runs)} seeds"
-        strength = max(0.0, min(1.0, value.mean))
-        return Shade(place, f"{100 * value.mean:.0f}", round(strength, 3), label)
-    strength = value / scale if scale > 0 else 0.0
-    return Shade(place, f"{100 * value:+.0f}", round(strength, 3), f"{where}: {100 * value:+.1f}")
+    strength = round(max(-1.0, min(1.0, value / scale)), 3)
+    if name == "against":
+        assert found is not None
+        text = f"{100 * value:+.0f}{MARKS.get(found.verdict, '')}"
+        told = f"{difference(found)} against {found.other}: {found.verdict}, {found.why}"
+        return Shade(place, text, strength, f"{where}: {told}")
+    spread = getattr(place, name)
+    text = f"{100 * value:+.0f}" if name in SIGNED else f"{100 * value:.0f}"
+    label = f"{where}: {interval(spread)}, {spread.n} seed{'s' if spread.n != 1 else ''}"
+    return Shade(place, text, strength if name in SIGNED else max(0.0, strength), label)
+
+
+def _column_table(results: Results, places: Places, found: Comparisons, column: str) -> ColumnTable:
+    about, start = results.suite.column(column), results.columns.get(column)
+    tries = (start.tries, start.greedy_tries) if start is not None else (None, None)
+    before = [None if t is None else t.mean("solved") for t in tries]
+    rows = [(places[row, column], found.get((row, column))) for row in results.recipes]
+    return ColumnTable(
+        name=column,
+        measure=about.measure,
+        threshold=about.threshold,
+        start=(before[0], before[1]),
+        rows=[(place, comparison) for place, comparison in rows if place.runs],
+    )
 
 
 def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> list[Plot]:
@@ -194,7 +302,7 @@ def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> 
     for unit, title in units:
         lines = budget_lines(results, recipes, ranks.envs, unit)
         if lines:
-            labels = (title, f"mean of {len(ranks.envs)} environments", "share of the budget, %")
+            labels = (title, f"mean of {len(ranks.envs)} columns", "share of the budget, %")
             made.append(plot(lines, palette, 100.0, labels, percent=True))
     return made
 
@@ -204,9 +312,9 @@ def _env_plots(results: Results, palette: dict[str, int]) -> list[Plot]:
     for column in results.envs:
         lines = env_lines(results, column, "tokens")
         if lines:
-            limit = results.suite.column(column).limits.tokens
-            labels = (column, f"{len(lines)} recipes", "sampled tokens")
-            made.append(plot(lines, palette, limit, labels))
+            about = results.suite.column(column)
+            labels = (column, about.measure, "sampled tokens")
+            made.append(plot(lines, palette, about.limits.tokens, labels, percent=True))
     return made
 
 
@@ -248,6 +356,9 @@ def _zero(axis: Sequence[Tick]) -> float | None:
 
 
 FILTERS = {
+    "signed": signed,
+    "difference": difference,
+    "threshold": tokens_told,
     "short": short,
     "percent": percent,
     "interval": interval,

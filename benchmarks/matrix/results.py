@@ -1,15 +1,15 @@
-"""The results of a matrix, read from its folder, and the scale that its scores are put on."""
+"""The results of a matrix: scales, fields with their means over seeds, comparable rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ...envs.core.errors import DataError
-from ...envs.utils.statistics import Estimate, two_stage
-from .cell import Cell, CellResult, ColumnResult, State
-from .layout import Layout
+from ...envs.utils.seed_tests import seed_interval
+from .cell import Cell, CellResult, ColumnResult, SearchResult, State, What
+from .matrix_files import MatrixFiles, read_parts
+from .measure import SUCCESS
 from .suite import Suite
 
 MIN_GAP = 1e-9
@@ -17,19 +17,50 @@ MIN_GAP = 1e-9
 
 @dataclass(frozen=True)
 class Scale:
-    """Normalised returns of an environment: 0 is the random player's, 1 the expert's."""
+    """A normalised scale of a column: 0 is the random player, 1 the expert."""
 
     random: float
     expert: float
 
     def normalise(self, value: float) -> float:
-        """Normalise a return; above 1 and below 0 are possible."""
+        """Put a value on the scale; above 1 and below 0 are possible."""
         return (value - self.random) / (self.expert - self.random)
+
+
+SHARES = Scale(0.0, 1.0)
+"""Shares of solved episodes are their own scale."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean over training seeds.
+
+    Attributes:
+        mean: The mean.
+        n: Seeds.
+        low95: Lower end of Student's 95 % interval; None of one seed, which has none.
+        high95: Upper end.
+    """
+
+    mean: float
+    n: int
+    low95: float | None
+    high95: float | None
+
+
+def over_seeds(values: Sequence[float]) -> Spread | None:
+    """Return the mean over seeds with Student's interval; None without a value."""
+    if not values:
+        return None
+    if len(values) == 1:
+        return Spread(values[0], 1, None, None)
+    found = seed_interval(values)
+    return Spread(found.mean, len(values), found.low95, found.high95)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A field of the matrix: one recipe on one environment, all seeds.
+    """A field of the matrix: one row in one column, all seeds.
 
     Attributes:
         recipe: Row.
@@ -37,9 +68,13 @@ class Place:
         states: State per seed.
         runs: The finished cells.
         reason: Why the first cell without a score has none; empty if all have one.
-        success: Share of solved episodes; None without a score.
-        normalised: Normalised return; None without a score or a scale.
-        gain: Gain of normalised return over the starting model; None likewise.
+        area: Mean of the column's measure of the training rollouts over the budget, on its scale.
+        sampled: Success of the sampled trials after training.
+        greedy: Success of the greedy trials.
+        normalised: Return of the sampled trials between the random player's and the expert's.
+        sharpening: Gain of the sampled success over the start less that of the greedy success.
+        to_threshold: Tokens to the column's threshold of each seed; None of those that missed it.
+        rates: The learning rates of the seeds, each once.
     """
 
     recipe: str
@@ -47,9 +82,13 @@ class Place:
     states: tuple[State, ...]
     runs: tuple[CellResult, ...]
     reason: str
-    success: Estimate | None
-    normalised: Estimate | None
-    gain: float | None
+    area: Spread | None
+    sampled: Spread | None
+    greedy: Spread | None
+    normalised: Spread | None
+    sharpening: Spread | None
+    to_threshold: tuple[int | None, ...]
+    rates: tuple[float, ...]
 
     @property
     def state(self) -> State:
@@ -59,55 +98,79 @@ class Place:
                 return state
         return "finished"
 
+    def mean_used(self, what: str) -> float:
+        """Return the mean of a cost over the seeds; 0 without a run."""
+        return sum(getattr(run.used, what) for run in self.runs) / max(1, len(self.runs))
+
 
 @dataclass(frozen=True)
 class Results:
-    """Everything in a matrix folder.
+    """Everything in a matrix folder or in a packed file.
 
     Attributes:
-        suite: The suite.
-        cells: Result of each cell that has one, by key.
-        columns: Start of each column that has one.
+        files: The results as they are stored.
         recipes: Rows with results, in the suite's order.
         envs: Columns with results.
     """
 
-    suite: Suite
-    cells: dict[str, CellResult]
-    columns: dict[str, ColumnResult]
-    recipes: list[str] = field(default_factory=list)
-    envs: list[str] = field(default_factory=list)
+    files: MatrixFiles
+    recipes: list[str]
+    envs: list[str]
 
     @classmethod
-    def read(cls, folder: Path) -> Results:
-        """Read a matrix folder.
+    def read(cls, *parts: Path) -> Results:
+        """Read matrix folders and packed files of one suite, which may have been filled in parts.
 
         Raises:
-            DataError: There is no matrix, no result, or a damaged file.
+            DataError: There is no matrix, no result, a damaged file, or parts that contradict each
+                other.
         """
-        layout = Layout(folder)
-        if not layout.suite_file.exists():
-            raise DataError(f"{folder} has no suite.json; give the folder of a matrix.")
-        suite = Suite.read(layout.suite_file)
-        cells = {c.key: r for c in suite.cells if (r := layout.cell(suite, c)) is not None}
-        if not cells:
-            raise DataError(f"{folder} has no result of a cell yet; fill the matrix first.")
-        names = [e.name for e in suite.envs]
-        columns = {name: r for name in names if (r := layout.column(suite, name)) is not None}
-        touched = [result.cell for result in cells.values()]
+        files = read_parts(parts)
+        touched = [result.cell for result in files.cells.values()]
+        rows, names = [r.label for r in files.suite.recipes], [e.name for e in files.suite.envs]
         return cls(
-            suite=suite,
-            cells=cells,
-            columns=columns,
-            recipes=[r.label for r in suite.recipes if any(c.recipe == r.label for c in touched)],
+            files=files,
+            recipes=[row for row in rows if any(c.recipe == row for c in touched)],
             envs=[name for name in names if any(c.column == name for c in touched)],
         )
 
-    def scale(self, column: str) -> Scale | None:
-        """Return the scale of an environment; None where the expert is not better than random."""
+    @property
+    def suite(self) -> Suite:
+        """Return the suite."""
+        return self.files.suite
+
+    @property
+    def cells(self) -> Mapping[str, CellResult]:
+        """Return the result of each cell that has one, by key."""
+        return self.files.cells
+
+    @property
+    def columns(self) -> Mapping[str, ColumnResult]:
+        """Return the start of each column that has one, by name."""
+        return self.files.columns
+
+    @property
+    def searches(self) -> Mapping[tuple[str, str], SearchResult]:
+        """Return the searches for learning rates, by row and column."""
+        return self.files.searches
+
+    def measure_scale(self, column: str) -> Scale | None:
+        """Return the scale of a column's measure; shares of solved episodes are their own.
+
+        None where the expert is not better than the random player, or one of them is missing.
+        """
+        if self.suite.column(column).measure == SUCCESS:
+            return SHARES
+        return self._scale(column, "measured")
+
+    def return_scale(self, column: str) -> Scale | None:
+        """Return the scale of a column's returns; None likewise."""
+        return self._scale(column, "returns")
+
+    def _scale(self, column: str, what: What) -> Scale | None:
         start = self.columns.get(column)
         players = start.reference if start else {}
-        means = [players[n].mean("returns") if n in players else None for n in ("random", "expert")]
+        means = [players[n].mean(what) if n in players else None for n in ("random", "expert")]
         low, high = means
         if low is None or high is None or high - low < MIN_GAP:
             return None
@@ -116,70 +179,82 @@ class Results:
     def runs(self, recipe: str, column: str) -> list[CellResult]:
         """Return the finished cells of a field, by seed."""
         found = [self.cells.get(cell.key) for cell in self._seeds(recipe, column)]
-        return [r for r in found if r is not None and r.state == "finished" and _scored(r)]
+        return [r for r in found if r is not None and r.state == "finished"]
 
-    def values(self, recipe: str, column: str) -> list[list[float]]:
-        """Return each finished run's normalised returns by episode; empty without a scale."""
-        scale = self.scale(column)
-        if scale is None:
-            return []
-        return [
-            [scale.normalise(value) for value in run.tries.flat("returns")]
-            for run in self.runs(recipe, column)
-            if run.tries is not None
-        ]
+    def areas(self, recipe: str, column: str) -> dict[int, float]:
+        """Return the area of each finished run that has one, by seed.
+
+        On the scale of the column's measure; as it is where there is no scale.
+        """
+        scale = self.measure_scale(column) or SHARES
+        runs = self.runs(recipe, column)
+        return {r.cell.seed: scale.normalise(r.area) for r in runs if r.area is not None}
 
     def place(self, recipe: str, column: str) -> Place:
         """Return a field of the matrix."""
         results = [self.cells.get(cell.key) for cell in self._seeds(recipe, column)]
         runs = self.runs(recipe, column)
         reasons = [r.reason for r in results if r is not None and r.reason]
-        values = self.values(recipe, column)
-        solved = [run.tries.flat("solved") for run in runs if run.tries is not None]
-        normalised = two_stage({column: values}) if values else None
+        scale = self.return_scale(column)
+
+        def spread(value: Callable[[CellResult], float | None]) -> Spread | None:
+            return over_seeds([v for run in runs if (v := value(run)) is not None])
+
+        def normalised(run: CellResult) -> float | None:
+            mean = run.tries.mean("returns") if run.tries is not None else None
+            return None if scale is None or mean is None else scale.normalise(mean)
+
         return Place(
             recipe=recipe,
             column=column,
             states=tuple("waiting" if r is None else r.state for r in results),
             runs=tuple(runs),
             reason=reasons[0] if reasons else "",
-            success=two_stage({column: solved}) if solved else None,
-            normalised=normalised,
-            gain=self._gain(column, normalised),
+            area=over_seeds(list(self.areas(recipe, column).values())),
+            sampled=spread(lambda run: run.sampled),
+            greedy=spread(lambda run: run.greedy),
+            normalised=spread(normalised),
+            sharpening=spread(self.sharpening),
+            to_threshold=tuple(run.to_threshold for run in runs),
+            rates=tuple(sorted({run.rate for run in runs if run.rate is not None})),
         )
 
+    def sharpening(self, run: CellResult) -> float | None:
+        """Return a run's gain of sampled success over the start, less that of greedy success.
+
+        What is left is what a surer model gains without a better strategy.
+        """
+        start = self.columns.get(run.cell.column)
+        tries = (start.tries, start.greedy_tries) if start is not None else (None, None)
+        before = [None if t is None else t.mean("solved") for t in tries]
+        values = (run.sampled, run.greedy, *before)
+        if any(value is None for value in values):
+            return None
+        sampled, greedy, old_sampled, old_greedy = (v for v in values if v is not None)
+        return (sampled - old_sampled) - (greedy - old_greedy)
+
     def common(self, recipes: Sequence[str]) -> list[str]:
-        """Return the environments with a scale where all recipes finished all seeds."""
+        """Return the columns with a scale in which all rows have an area with every seed."""
         seeds = len(self.suite.seeds)
         return [
             column
             for column in self.envs
-            if all(len(self.values(recipe, column)) == seeds for recipe in recipes)
+            if self.measure_scale(column) is not None
+            and all(len(self.areas(recipe, column)) == seeds for recipe in recipes)
         ]
 
     def ranked(self) -> list[str]:
-        """Return the comparable recipes.
+        """Return the comparable rows; A/A rows are none.
 
-        Recipes with the fewest scored environments are dropped until the others have an environment
-        in common.
+        Rows with an area in the fewest columns are dropped until the others have a column in
+        common.
         """
-        count = {r: sum(bool(self.values(r, e)) for e in self.envs) for r in self.recipes}
-        recipes = [recipe for recipe in self.recipes if count[recipe]]
+        apart = self.suite.yardsticks
+        count = {r: len(self.common([r])) for r in self.recipes if r not in apart}
+        recipes = [recipe for recipe in count if count[recipe]]
         while recipes and not self.common(recipes):
             recipes.remove(min(reversed(recipes), key=lambda recipe: count[recipe]))
         return recipes
 
-    def _gain(self, column: str, after: Estimate | None) -> float | None:
-        scale = self.scale(column)
-        start = self.columns.get(column)
-        before = start.tries.mean("returns") if start is not None and start.tries else None
-        if scale is None or after is None or before is None:
-            return None
-        return after.mean - scale.normalise(before)
-
     def _seeds(self, recipe: str, column: str) -> list[Cell]:
         return [Cell(recipe=recipe, column=column, seed=seed) for seed in self.suite.seeds]
-
-
-def _scored(result: CellResult) -> bool:
-    return result.tries is not None and bool(result.tries.flat("returns"))

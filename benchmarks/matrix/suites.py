@@ -23,26 +23,28 @@ from .suite import (
     TaughtStart,
 )
 
-_QUICK_CHAINS = {"groups_per_step": 4, "rollout.n": 4}
+_QUICK_CHAINS = {"rollout.n": 4}
 _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "grpo": _QUICK_CHAINS,
     "drgrpo": _QUICK_CHAINS,
     "dapo": {**_QUICK_CHAINS, "filter.max_rounds": 2},
     "gspo": _QUICK_CHAINS,
     "rloo": _QUICK_CHAINS,
-    "reinforcepp": {"groups_per_step": 16},
-    "spo": {"groups_per_step": 16, "tracker.pool": 64},
-    "ppo": {"groups_per_step": 16},
-    "treegrpo": {"groups_per_step": 3},
-    "arpo": {"groups_per_step": 4, "rollout.initial": 2, "rollout.budget": 4},
+    "reinforcepp": {},
+    "spo": {"tracker.pool": 256},
+    "ppo": {},
+    "treegrpo": {},
+    "arpo": {"rollout.initial": 2, "rollout.budget": 4},
     "tarl": _QUICK_CHAINS,
     "tarlturns": _QUICK_CHAINS,
-    "tarlppo": {"groups_per_step": 16},
-    "pasa": {"groups_per_step": 16, "optim.critic_only_steps": 0},
-    "sft": {"groups_per_step": 16},
-    "stepdpo": {"groups_per_step": 3},
+    "tarlppo": {},
+    "pasa": {"optim.critic_only_steps": 0},
+    "sft": {},
+    "stepdpo": {},
 }
-"""Sixteen to eighteen episodes a step, so that a budget is a handful of steps for each."""
+"""Small groups, so that some fit into a step; how many is the column's tokens per step."""
+QUICK_STEPS, STANDARD_STEPS = 10, 80
+"""Training steps of a cell, for all recipes: each has its share of the budget of tokens."""
 _BRIEFLY_TAUGHT = TaughtStart(
     settings={
         "hidden": 64,
@@ -98,11 +100,17 @@ def _limits(column: MatrixColumn, tokens: int, steps: int | None) -> Limits:
     )
 
 
+def _share(limits: Limits, steps: int) -> int:
+    """Return the tokens of a step; an action has at least one, so calls may end a cell earlier."""
+    return min(limits.tokens, limits.calls) // steps
+
+
 def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
     common: dict[str, Any] = {
         "id": row.id,
         "settings": {"size": "micro", **column.settings},
         "max_tokens": column.max_tokens or 16,
+        "tokens_per_step": _share(_limits(column, 2500, None), QUICK_STEPS),
     }
     if row.warm_start is None:  # a model that knows nothing learns it within seconds
         return SuiteEnv(
@@ -148,6 +156,7 @@ def _standard(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
         max_tokens=column.max_tokens or 64,
         eval_tasks=column.eval_tasks or 100,
         eval_every=10,
+        tokens_per_step=_share(_limits(column, 200_000, None), STANDARD_STEPS),
         checkpoint_every=10,
         threshold=THRESHOLD,
     )

@@ -174,7 +174,7 @@ def read_cost(rows: Sequence[Mapping[str, Any]]) -> Used:
         tokens=int(last["budget/tokens"]),
         calls=int(last["budget/turns"]),
         steps=int(last["step"]),
-        optimizer_steps=int(last["budget/optimizer_steps"]),
+        optimizer_steps=int(max(row.get("budget/optimizer_steps", 0) for row in known)),
         seconds=float(rows[-1].get("time/elapsed_s", 0.0)),
     )
 

@@ -47,7 +47,6 @@ def play_trials(
     suite: Suite, column: SuiteEnv, what: EvalSet, engine: Engine, renderer: Renderer
 ) -> Played:
     """Play every evaluation task with the engine's weights: the suite's trials and a greedy one."""
-
     sampling = Sampling(max_tokens=column.max_tokens, temperature=suite.eval_temperature)
     runner = EpisodeRunner(what.env, engine, renderer, sampling, column.max_context)
     sets = [replace(what, seed=TRIAL_SEED + trial) for trial in range(suite.trials)]

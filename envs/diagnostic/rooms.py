@@ -51,7 +51,7 @@ class Rooms(LetterEnv[Place, str]):
         self.rooms = check_integer("rooms", rooms, type(self).__name__, min=1, max=len(KEYS))
         self.instructions = rules
         super().__init__(
-            source=ListedTasks(["".join(signs) for signs in product("xyz", repeat=4)]),
+            source=ListedTasks(["".join(signs) for signs in product("*+=", repeat=4)]),
             max_turns=TURNS_PER_ROOM * rooms,
             render_mode=render_mode,
         )

@@ -34,7 +34,6 @@ class Boxes:
     asked: list[str] = field(default_factory=list)
     asked_now: str | None = None
     taken: list[str] = field(default_factory=list)
-    free: str = ""  # boxes that were opened without asking
 
     def wanted(self, key: str) -> str:
         """Return the letters that are worth writing in a session."""
@@ -55,7 +54,8 @@ class Spawn(LetterEnv[Boxes, Inside]):
     to it, so that a perfect episode returns 1.
 
     The difficulty is ``boxes``. Control: ``forced=True``, where every box of the start is opened
-    without asking, and costs nothing: what is asked for no longer decides what can be earned there.
+    without asking, and costs nothing: what is asked for there decides nothing any more, and
+    equality is the right answer.
 
     Args:
         size: ``"micro"``, or ``"full"``, which has more boxes and states the rules.
@@ -93,7 +93,7 @@ class Spawn(LetterEnv[Boxes, Inside]):
             if forced:
                 self.instructions += "Here at the start all boxes are opened without asking. "
             self.instructions += "Write one letter and nothing else.\n"
-        max_turns = 10 * (count - 1)
+        max_turns = 20 if count <= 3 else 40
         low = -COST * max_turns
         source = ListedTasks(_list_tasks(self.boxes))
         super().__init__(
@@ -107,7 +107,6 @@ class Spawn(LetterEnv[Boxes, Inside]):
             inside |= {letter: inner, **({letter + inner: ""} if inner else {})}
         state = Boxes(inside)
         if self.forced:
-            state.free = self.boxes
             state.asked, state.waiting = list(self.boxes), list(self.boxes)
         return state, state.label("")
 
@@ -120,7 +119,7 @@ class Spawn(LetterEnv[Boxes, Inside]):
         terms: dict[str, float] = {}
         if letter == TAKE and TAKE in wanted:
             state.taken.append(state.here)
-            back = 0.0 if state.here in state.free else COST
+            back = 0.0 if self.forced and len(state.here) == 1 else COST  # nobody paid for these
             terms = {"coin": 1 / (len(state.inside) - 1) + back}
         elif letter is not None and letter != STOP:
             terms = {"cost": -COST}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..core.noisy_expert import NoisyExpert
+from ..core.settings import check_number
 from .questions import Question
 from .text import GRAMMAR
 from .world.queries import Probe
@@ -30,9 +31,19 @@ class Expert(NoisyExpert):
             copied from another passage with 3/7 of it, so that 70 percent of the mistakes are poor
             searches. After missing the evidence it copies what there is.
         seed: Seed of the mistakes.
+        haste: Probability, after each search but the last of the plan, of answering with what that
+            search found: the subject of the next one. It is a wrong strategy, not a slip: at .8
+            the likeliest player stops after one of two hops.
+
+    Raises:
+        BadValueError: ``mistakes`` or ``haste`` is no probability.
     """
 
     grammar = GRAMMAR
+
+    def __init__(self, mistakes: float = 0.0, seed: int = 0, haste: float = 0.0) -> None:
+        super().__init__(mistakes, seed)
+        self.haste = check_number("haste", haste, "expert", min=0, max=1)
 
     def choose_action(self, env: Any) -> str:
         """Return the next action of the episode in ``env``."""
@@ -41,6 +52,9 @@ class Expert(NoisyExpert):
         question, state = episode.task.payload, episode.state
         probes = question.plan or (Probe(question.text, "", ()),)
         missed = state.searches > 0 and self._lacks_evidence(probes[: state.searches], state.found)
+        if self._hurries(missed, state.searches, len(probes)):
+            said = probes[state.searches].subject
+            return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
         if not missed and state.searches < len(probes) and episode.turn + 1 < task_env.max_turns:
             probe = probes[state.searches]
             thought = "I still need a fact." if state.searches else "I need to look this up."
@@ -48,6 +62,12 @@ class Expert(NoisyExpert):
         wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
         said = self._copy_answer(state.shown, question) if wrong else question.answers[0]
         return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
+
+    def _hurries(self, missed: bool, searches: int, hops: int) -> bool:
+        """Whether to answer before the last search; nothing is drawn without haste."""
+        if not self.haste or missed or not 0 < searches < hops:
+            return False
+        return self._rng.random() < self.haste
 
     def _act(self, prompt: str, thought: str, tag: str, content: str) -> str:
         action = self.grammar.write(tag, content)

@@ -129,6 +129,7 @@ def _row(one: Indexed, board: BoardName, rank: int | None, test: PairedTest | No
         track=manifest.track,
         model=manifest.card.model,
         parameters=manifest.card.parameters,
+        sampling=manifest.card.sampling,
         licence=manifest.licence,
         signed_by=one.verdict.signed_by,
         score=_ranking_estimate(scores),

@@ -40,6 +40,8 @@ class BoardRow(Form):
         track: Terms of the board of algorithms.
         model: Name of the model.
         parameters: Number of weights.
+        sampling: How actions were chosen, declared by the entry: an entry holds one kind of
+            episodes, so greedy and sampled scores of a model are two rows; empty where not said.
         licence: Declared by the entry.
         signed_by: Fingerprint of the key; empty when unsigned.
         score: Ranking score; its interval is over tasks, on the board of algorithms over runs.
@@ -68,6 +70,7 @@ class BoardRow(Form):
     track: Track | None
     model: str
     parameters: int
+    sampling: str = ""
     licence: str
     signed_by: str
     score: Estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from turngym.benchmarks.claims.claim import Claim, Comparison, Source
+from turngym.benchmarks.claims.claim import Claim, Comparison, Rerun, Source
 from turngym.benchmarks.claims.experiments import TrainedArm, Training
 from turngym.benchmarks.claims.outcome import RUN, ArmRuns, SeedRun
 from turngym.benchmarks.matrix.suite import BlankStart, Limits, SuiteEnv
@@ -21,6 +21,7 @@ COLUMN = SuiteEnv(
     eval_tasks=4,
     eval_every=1,
 )
+RERUN = Rerun(paper="Another paper, arXiv 0000.00001", figure="0.1 below", where="here")
 SOURCE = Source(paper="A paper, arXiv 0000.00000", where="a <table>", figure="1 against 0")
 
 
@@ -44,6 +45,7 @@ def tiny_claim(name: str = "tiny", *comparisons: Comparison, **second: Any) -> C
         comparisons=comparisons or (above(),),
         minutes=1,
         weaker="Everything.",
+        reruns=(RERUN,),
     )
 
 

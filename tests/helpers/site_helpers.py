@@ -21,7 +21,11 @@ def make_demo(entries: Path, suite: Suite) -> None:
     home = entries / suite.id
     for name in ("expert", "random", "null"):
         make_entry(suite, home / name, name, name=name, reference=name)
-    card = ModelCard(model="'\"><svg onload=alert(4)>", links=("https://example.org/x?a=1&b=2",))
+    card = ModelCard(
+        model="'\"><svg onload=alert(4)>",
+        sampling="greedy, at most 64 tokens",
+        links=("https://example.org/x?a=1&b=2",),
+    )
     written(suite, home / "evil", says("</pre><script>alert(3)</script>"), **_evil(card))
     written(suite, home / "broken", gives_up, name="broken")
     for name, tokens in (("GRPO", 10**5), ("GRPO", 10**6), ("Tree-GRPO", 10**5)):

@@ -83,8 +83,13 @@ def tries(*rows: Iterable[float]) -> Tries:
     )
 
 
+def share(solved: float, n: int) -> Tries:
+    """One trial of each task; that share of the tasks is solved."""
+    return tries([float(i < round(solved * n)) for i in range(n)])
+
+
 def column(suite: Suite, name: str, before: float = 0.0) -> ColumnResult:
-    """A start with a return whose expert always gets 1 and whose random player gets 0."""
+    """A start that solves a share of the tasks; the expert always gets 1, the random player 0."""
     n = suite.column(name).eval_tasks
     return ColumnResult(
         suite_digest=suite.digest,
@@ -94,8 +99,8 @@ def column(suite: Suite, name: str, before: float = 0.0) -> ColumnResult:
         settings=suite.column(name).settings,
         about={"parameters": 1234},
         reference={"expert": tries([1.0] * n), "random": tries([0.0] * n)},
-        tries=tries([before] * n),
-        greedy_tries=tries([before] * n),
+        tries=share(before, n),
+        greedy_tries=share(before, n),
         machine=MACHINE,
     )
 
@@ -165,7 +170,7 @@ def finished(
             "training": training,
             "area": sum(training.values) / 4,
             "tries": tried,
-            "greedy_tries": tries([after if greedy is None else greedy] * len(tried.tasks)),
+            "greedy_tries": share(after if greedy is None else greedy, len(tried.tasks)),
             "seconds": 4.0,
             "machine": MACHINE,
         }

@@ -11,15 +11,17 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-import turngym.envs  # noqa: F401 - registers
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.models.random_init import UNKNOWN, BlankSettings, blank_model, env_texts
 from turngym.agents.rendering.factory import PlainRenderer
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.settings import StarterSettings
+from turngym.envs import all_ids, find_environment
 from turngym.envs.core.errors import BadValueError
 
-DIAGNOSTIC = ("Bandit-v0", "Fork-v0", "Password-v0", "Recall-v0", "Spawn-v0")
+DIAGNOSTIC = tuple(
+    i for i in all_ids(hidden=True) if i not in all_ids() and find_environment(i).builtin
+)
 
 
 @pytest.mark.parametrize("env_id", DIAGNOSTIC)

@@ -103,6 +103,21 @@ def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
     assert ensure_starter(settings=other, cache_dir=tmp_path / "a") != folder
 
 
+def test_habits_are_the_expert_s_and_make_another_model(tmp_path: Path) -> None:
+    env = gym.make("SearchQA-v0", size="micro", hops=2).unwrapped
+    assert isinstance(env, TextEnv)
+    talks = Demonstrator(env, "train", 0, habits={"haste": 1.0}).texts(5)
+    assert {talk.count("<search>") for talk in talks} == {1}
+    hasty = StarterSettings(**{**vars(QUICK), "habits": {"haste": 0.8}})
+    folder = ensure_starter(settings=hasty, cache_dir=tmp_path)
+    assert folder != ensure_starter(settings=QUICK, cache_dir=tmp_path)
+    assert json.loads((folder / MANIFEST).read_text())["settings"]["habits"] == {"haste": 0.8}
+    with pytest.raises(BadValueError, match=r"no habit 'hste'; expected one of: haste"):
+        Demonstrator(env, "train", 0, habits={"hste": 1.0})
+    with pytest.raises(BadValueError, match=r"no habit 'seed'"):
+        Demonstrator(env, "train", 0, habits={"seed": 1})
+
+
 def test_a_world_with_a_lesson_of_its_own(tmp_path: Path) -> None:
     assert starter_settings("WebQA-v0") != StarterSettings()
     quick = StarterSettings(**{**vars(QUICK), "context": 2048})

@@ -27,6 +27,14 @@ def rows(sets: tuple[str, ...]) -> list[dict[str, float]]:
     return found
 
 
+def with_greedy(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Every other evaluation is greedy too."""
+    for row in rows[::2]:
+        greedy = {k.replace("/success", "/greedy_success"): v for k, v in row.items() if "/su" in k}
+        row |= {k: v for k, v in greedy.items() if k.startswith("eval/")}
+    return rows
+
+
 def pixels(path: Path) -> np.ndarray:
     from matplotlib.image import imread
 
@@ -47,3 +55,16 @@ def test_curve_shows_bands_and_training(tmp_path: Path) -> None:
 def test_a_run_without_anything_still_draws(tmp_path: Path) -> None:
     draw_curve([], tmp_path / "curve.png")
     assert pixels(tmp_path / "curve.png").size > 0
+
+
+def test_greedy_scores_have_a_panel_of_their_own(tmp_path: Path) -> None:
+    both, alone, cold = (tmp_path / name for name in ("both.png", "alone.png", "cold.png"))
+    draw_curve(with_greedy(rows(("dev",))), both, "grpo", 1.0)
+    draw_curve(rows(("dev",)), alone, "grpo", 1.0)
+    draw_curve(with_greedy(rows(("dev",))), cold, "grpo", 0.0)  # both are greedy: one panel
+    width = pixels(alone).shape[1]
+    assert pixels(both).shape[1] == 1.5 * width
+    assert pixels(cold).shape[1] == width
+    third = pixels(both)[:, width:, :3]
+    blue = np.abs(third - np.array([0x1F, 0x6F, 0xEB]) / 255).sum(-1) < 0.1
+    assert blue.sum() > 100

@@ -95,6 +95,24 @@ def test_the_run_directory_holds_what_it_should(tiny_model: Path, tmp_path: Path
     assert rows[-2]["budget/tokens"] == result.sampled_tokens
 
 
+@pytest.mark.parametrize(
+    ("every", "greedy"), [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4, 5]), (0, [0, 5])]
+)
+def test_greedy_evaluations_can_be_thinned(
+    tiny_model: Path, tmp_path: Path, every: int, greedy: list[int]
+) -> None:
+    setup = config(tiny_model, eval_every=1, greedy_every=every, budget=Budget(steps=5))
+    result = run(setup, tmp_path)
+    rows = [r for r in read_metrics(tmp_path / "metrics.jsonl") if "eval/dev/n" in r]
+    assert [r["step"] for r in rows] == [0, 1, 2, 3, 4, 5]
+    assert [r["step"] for r in rows if "eval/dev/greedy_success_frac" in r] == greedy
+    for (score,), row in ((result.before, rows[0]), (result.after, rows[-1])):
+        assert score.greedy is not None
+        assert score.temperature == 1.0
+        assert score.return_.mean == row["eval/dev/return_mean"]
+        assert score.greedy.return_.mean == row["eval/dev/greedy_return_mean"]
+
+
 def test_a_larger_budget_goes_on_and_a_used_one_does_nothing(
     tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -255,10 +273,10 @@ def test_a_nan_leaves_a_run_that_goes_on(tiny_model: Path, tmp_path: Path) -> No
     with Trainer(setup, tmp_path) as trainer:
         inner = trainer.learner.update
 
-        def poisoned(forest: Any, notes: Any, credits: Any) -> dict[str, float]:
+        def poisoned(forest: Any, notes: Any, credits: Any, share: float) -> dict[str, float]:
             if trainer.counters.step == 2:
                 credits.advantages[0][:] = float("nan")
-            return inner(forest, notes, credits)
+            return inner(forest, notes, credits, share)
 
         trainer.learner.update = poisoned  # type: ignore[method-assign]
         with pytest.raises(LossNotFiniteError):

@@ -7,16 +7,22 @@ from pathlib import Path
 import pytest
 from helpers.made_claims import above, tiny_claim
 
+from turngym.algos.runs.run_dir import read_metrics
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
-from turngym.benchmarks.claims.outcome import Outcome
-from turngym.benchmarks.claims.report import write_report
+from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
+from turngym.benchmarks.claims.report import collect_repetitions, unmatched, write_report
 from turngym.benchmarks.claims.run import run_claims
-from turngym.benchmarks.claims.training import PersistentExecutor, largest_drop
+from turngym.benchmarks.claims.training import (
+    PersistentExecutor,
+    area_of_training,
+    largest_drop,
+)
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import Ended
 from turngym.benchmarks.matrix.jobs import Job, perform
 from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.utils.seed_tests import compare_seeds
 
 
 class Here:
@@ -60,7 +66,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Outcome], 
     out, here = tmp_path_factory.mktemp("claims"), Here()
     curves = tiny_claim(
         "curves",
-        *(above(measure=m, unit="plain") for m in ("return", "area_tokens", "fall", "turns")),
+        *(
+            above(measure=m, unit="plain")
+            for m in ("return", "area", "area_return", "area_tokens", "fall", "turns")
+        ),
     )
     refused = tiny_claim("refused", settings={"credit.scale": "nothing"})
     claims = [tiny_claim(), curves, refused]
@@ -69,14 +78,58 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Outcome], 
 
 def test_arms_are_cells_of_a_matrix_and_shared_between_claims(ran) -> None:
     _, (first, curves, _), here = ran
-    assert [f.seeds for f in first.findings] == [2]
-    assert [len(arm.runs) for arm in first.arms] == [2, 2]
+    assert [arm.name for arm in first.arms] == ["ours", "theirs", "theirs, other seeds"]
+    assert [[run.seed for run in arm.runs] for arm in first.arms] == [[0, 1], [0, 1], [20, 21]]
     assert len(first.arms[0].runs[0].values["success"]) == 4
     assert first.arms[0].runs[0].used.calls >= 24 or first.arms[0].runs[0].used.tokens >= 60
+    assert first.arms[1].folder == first.arms[2].folder
     trained = [line for line in here.done if "grpo on Bandit" in line]
-    assert len(trained) == 2 * 2 + 2  # `curves` computes nothing; `refused` tries its second arm
-    assert [f.test for f in curves.findings][1:] == ["Student's t over seeds"] * 3
+    # `curves` computes nothing; `refused` tries its second arm and repeats it
+    assert len(trained) == 3 * 2 + 2 * 2
+    assert [f.units for f in curves.findings] == [4, *[1] * 5]
+    assert all(f.test is not None for f in curves.findings)
     assert here.stopped == 1
+
+
+def test_an_arm_is_compared_with_itself_on_other_seeds(ran) -> None:
+    _, (first, curves, _), _ = ran
+    (repeated,) = first.repetition
+    assert repeated.comparison.arms == ("theirs, other seeds", "theirs")
+    assert repeated.test is not None
+    assert not repeated.test.paired
+    assert (repeated.verdict, repeated.seeds) == ("not decided", 2)
+    measures = [f.comparison.measure for f in curves.repetition]
+    assert sorted(measures) == sorted(c.measure for c in curves.claim.comparisons)
+
+
+def test_areas_and_steps_come_from_what_training_logged(ran) -> None:
+    out, (first, *_), _ = ran
+    arm = first.arms[0]
+    run = arm.runs[0]
+    rows = read_metrics(next((out / "arms" / arm.folder / "runs").glob("*s0")) / "metrics.jsonl")
+    steps = [row for row in rows if "rollout/success_frac" in row]
+    assert run.optimizer_steps == sum(row["update/optimizer_steps"] for row in steps) > 0
+    limit, before, total = 60, 0.0, 0.0
+    for row in steps:
+        end = min(row["budget/tokens"], limit)
+        total += row["rollout/success_frac"] * (end - before)
+        before = end
+    total += steps[-1]["rollout/success_frac"] * (limit - before)
+    assert run.values["area"] == {RUN: pytest.approx(total / limit)}
+    assert "area_right" not in run.values  # Bandit-v0 has no letters
+    assert arm.optimizer_steps == sum(r.optimizer_steps for r in arm.runs) / 2
+
+
+def test_the_area_of_training_by_hand() -> None:
+    def row(tokens: float, value: float) -> dict[str, float]:
+        return {"budget/tokens": tokens, "rollout/success_frac": value}
+
+    key = "rollout/success_frac"
+    rows = [row(40, 0.0), row(80, 0.5), {"eval/x": 1.0}, row(120, 1.0)]
+    assert area_of_training(rows, key, 100) == pytest.approx((40 * 0.5 + 20 * 1.0) / 100)
+    assert area_of_training(rows[:2], key, 100) == pytest.approx((40 * 0.5 + 20 * 0.5) / 100)
+    assert area_of_training([row(500, 0.3)], key, 100) == pytest.approx(0.3)
+    assert area_of_training([], key, 100) is None
 
 
 def test_what_cannot_run_is_not_decided_and_says_why(ran) -> None:
@@ -94,7 +147,8 @@ def test_outcomes_are_files_and_a_second_call_computes_nothing(ran) -> None:
     assert outcome.findings == first.findings
     more = Here()
     run_claims([tiny_claim()], out, 3, more, Quiet, lambda _: None)
-    assert sum("seed 2" in line for line in more.done) == 2
+    assert sum("seed 2," in line or line.endswith("seed 2") for line in more.done) == 2
+    assert sum("seed 22" in line for line in more.done) == 1
     assert not any("seed 0" in line for line in more.done)
 
 
@@ -109,6 +163,57 @@ def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
     assert "src=" not in page.replace("default-src", "")
     assert "definition has changed since" in page  # none of these is in the catalogue
+    for said in ("A/A: arms against themselves", "theirs, other seeds", "optimiser steps"):
+        assert said in page
+        assert said in text
+    assert "Within bounds." in page
+    assert "Run again by others" in page
+    assert "0.1 below (Another paper" in text
+
+
+def test_arms_that_took_other_steps_are_named(ran) -> None:
+    first = ran[1][0]
+    (comparison,) = first.claim.comparisons
+    assert unmatched(first, comparison) == ""
+    run = first.arms[0].runs[0]
+    more = run.model_copy(update={"optimizer_steps": 50 * run.optimizer_steps})
+    arm = first.arms[0].model_copy(update={"runs": (more,)})
+    other = first.model_copy(update={"arms": (arm, *first.arms[1:])})
+    assert "optimiser steps" in unmatched(other, comparison)
+
+
+def test_repetitions_are_counted_and_bounded() -> None:
+    def finding(low: float, p: float, verdict: str, high: float) -> Finding:
+        test = compare_seeds([0.5, 0.6, 0.4, 0.5, 0.5], [0.5, 0.4, 0.6, 0.5, 0.45], paired=False)
+        test = test.model_copy(update={"low95": low, "high95": high, "p_value": p})
+        given = {"comparison": above("ours, again", "ours"), "seeds": 5, "units": 1}
+        return Finding(**given, test=test, verdict=verdict)
+
+    claim = tiny_claim()
+    quiet = [finding(-0.1, 0.5, "not decided", 0.1)] * 19
+    loud = [finding(0.1, 0.01, "reproduced", 0.2), finding(-0.2, 0.01, "not reproduced", -0.1)]
+
+    def collected(findings: list[Finding]):
+        outcomes = [
+            Outcome(
+                claim=claim,
+                digest=claim.digest,
+                seeds=5,
+                verdict="not decided",
+                why="",
+                findings=(),
+                repetition=(each,),
+                arms=(ArmRuns(name="ours, again", folder=f"f{i}", runs=()),),
+            )
+            for i, each in enumerate(findings)
+        ]
+        return collect_repetitions([*outcomes, *outcomes[:3]])  # shared arms count once
+
+    found = collected([*quiet, *loud])
+    assert (found.count, found.different, found.significant, found.missed) == (21, 2, 2, 2)
+    assert found.allowed == 3
+    assert found.within
+    assert not collected([*quiet[:2], *loud]).within
 
 
 def test_an_executor_lasts_until_it_is_closed_or_stopped_in_the_middle() -> None:
@@ -132,7 +237,7 @@ def test_the_deepest_fall_of_a_curve(curve, deepest) -> None:
 def test_the_catalogue() -> None:
     assert len(CLAIMS) >= 18
     for claim in CLAIMS.values():
-        assert claim.minutes <= 5
+        assert claim.minutes <= 15
         assert claim.digest == type(claim).model_validate_json(claim.model_dump_json()).digest
     assert [c.name for c in find_claims(["masking", "tree-leaves"])] == ["tree-leaves", "masking"]
     with pytest.raises(UnknownNameError, match="Did you mean 'masking'"):
@@ -158,6 +263,7 @@ def test_definitions_are_checked(changes, says) -> None:
     [
         (["--only", "maskign"], "Did you mean 'masking'?"),
         (["--list", "--report"], "exclude each other"),
+        (["--null", "--report"], "exclude each other"),
         (["--workers", "0"], "expected at least 1"),
         (["--seeds", "0"], "expected 1 to 20"),
         (["--report", "--out", "nowhere"], "no outcome of a claim"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from helpers.made_claims import above, by_run, by_task, named
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind, ttest_rel
 
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
+from turngym.envs.utils.statistics import holm
 
-FLAT = [0.5] * 20
-HALF = [0.0, 1.0] * 10
+# Deviations of six seeds of two arms; their mean is 0.
+WOBBLE = (0.01, -0.02, 0.015, -0.005, 0.02, -0.02)
+OTHER = (-0.01, 0.005, 0.01, -0.02, 0.0, 0.015)
 
 
 def verdict(comparison, *arms):
@@ -18,128 +22,215 @@ def verdict(comparison, *arms):
     return finding
 
 
+def around(name: str, mean: float, wobble=WOBBLE, measure: str = "success"):
+    """Six seeds whose 20 tasks have the seed's mean."""
+    rows = [[mean + w - 0.01, mean + w + 0.01] * 10 for w in wobble]
+    return by_task(name, *rows, measure=measure)
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "margin", "want"),
     [
-        ([0.8] * 20, FLAT, 0.0, "reproduced"),
-        (FLAT, [0.8] * 20, 0.0, "not reproduced"),
-        (FLAT, FLAT, 0.0, "not reproduced"),  # nothing is left that would matter
-        ([0.52] * 20, FLAT, 0.0, "not reproduced"),  # certain, but too small
-        (HALF, HALF[::-1], 0.0, "not decided"),  # anything may be
-        (FLAT, [0.52] * 20, -0.05, "not reproduced"),  # below margin + least
-        ([0.55] * 20, FLAT, -0.05, "reproduced"),
-        ([0.8] * 20, FLAT, 0.4, "not reproduced"),
-        ([1.0] * 20, [0.98] * 20, 0.0, "not decided"),  # the ceiling
-        ([0.02] * 20, [0.0] * 20, 0.0, "not decided"),  # the floor
+        (0.8, 0.5, 0.0, "reproduced"),
+        (0.5, 0.8, 0.0, "not reproduced"),
+        (0.5, 0.5, 0.0, "equivalent"),
+        (0.52, 0.5, 0.0, "equivalent"),  # certain, but too small to matter
+        (0.54, 0.5, 0.0, "not decided"),
+        (0.5, 0.54, -0.05, "not reproduced"),  # below margin + min_effect
+        (0.55, 0.5, -0.05, "reproduced"),
+        (0.8, 0.5, 0.4, "not reproduced"),
+        (1.0, 0.98, 0.0, "not decided"),  # the ceiling
+        (0.02, 0.0, 0.0, "not decided"),  # the floor
     ],
 )
 def test_golden_verdicts(ours, theirs, margin, want):
-    arms = by_task("ours", ours, ours, ours), by_task("theirs", theirs, theirs, theirs)
-    finding = verdict(above(margin=margin), *arms)
+    finding = verdict(
+        above(margin=margin), around("ours", ours), around("theirs", theirs, wobble=OTHER)
+    )
     assert finding.verdict == want, finding
-    assert (finding.seeds, finding.units) == (3, 20)
-    gap = sum(ours) / 20 - sum(theirs) / 20
-    assert finding.difference == pytest.approx(gap)
+    assert (finding.seeds, finding.units) == (6, 20)
+    assert finding.test.paired
+    assert finding.test.difference == pytest.approx(ours - theirs)
 
 
-def test_both_seeds_and_tasks_widen_the_interval():
-    steady = by_task("ours", *[[0.7] * 20] * 3)
-    shaky = by_task("ours", [0.4] * 20, [0.7] * 20, [1.0] * 20)
-    flat = by_task("theirs", FLAT, FLAT, FLAT)
-    narrow, wide = verdict(above(), steady, flat), verdict(above(), shaky, flat)
-    assert narrow.difference == pytest.approx(wide.difference) == pytest.approx(0.2)
-    assert narrow.verdict == "reproduced"
-    assert wide.verdict == "not decided"  # one of three seeds says the opposite
-    assert wide.low95 is not None
-    assert wide.low95 < 0 < 0.2 < (wide.high95 or 0)
+@pytest.mark.parametrize(
+    ("gap", "want"), [(0.0, "equivalent"), (0.2, "not reproduced"), (0.055, "not decided")]
+)
+def test_where_equality_is_the_right_answer(gap, want):
+    same = above(expected="equal")
+    found = verdict(same, around("ours", 0.5 + gap), around("theirs", 0.5, wobble=OTHER))
+    assert found.verdict == want
+    assert found.holds == (want == "equivalent")
+    assert found.adjusted is None
+    assert judge_claim([found])[0] == want
 
 
-def test_few_tasks_do_not_reach_significance():
-    ours, theirs = by_task("ours", [0.9] * 4), by_task("theirs", [0.1] * 4)
-    finding = verdict(above(), ours, theirs)
-    assert finding.p_value == pytest.approx(0.125)  # 2 of 16 patterns of signs
-    assert finding.verdict == "not decided"
-    assert "p is 0.125" in finding.why
+def test_equality_says_how_many_seeds_it_needs():
+    wide = [0.1, -0.2, 0.15, -0.05, 0.2, -0.2]
+    found = verdict(
+        above(expected="equal"), around("ours", 0.5, wobble=wide), around("theirs", 0.5)
+    )
+    assert found.verdict == "not decided"
+    # deviation .162, two one-sided tests at .05: (1.645 + 1.282)^2 (.162 / .05)^2
+    assert 86 <= int(found.why.partition("needs ")[2].split()[0]) <= 95
 
 
-def test_one_value_per_seed_is_tested_over_seeds():
-    worse = by_run("theirs", [0.5, 0.52, 0.48])
+def test_more_tasks_are_not_more_seeds():
+    """The same seeds with ten times the tasks: the same test."""
+    few = [by_task(name, *[[m] * 4 for m in seeds]) for name, seeds in SEEDS.items()]
+    many = [by_task(name, *[[m] * 40 for m in seeds]) for name, seeds in SEEDS.items()]
+    one, other = verdict(above(), *few), verdict(above(), *many)
+    assert (one.units, other.units) == (4, 40)
+    assert one.test.p_value == pytest.approx(other.test.p_value)
+    assert one.test.p_value == pytest.approx(ttest_rel(*SEEDS.values()).pvalue)
+    assert one.test.high95 == pytest.approx(other.test.high95)
+
+
+SEEDS = {"ours": [0.3, 0.9, 0.8, 0.4, 0.95, 0.7], "theirs": [0.5, 0.4, 0.6, 0.3, 0.7, 0.2]}
+
+
+def test_pairs_remove_what_seeds_share():
+    luck = [0.3, -0.3, 0.2, -0.1, 0.0, -0.2]
+    ours = around("ours", 0.6, wobble=[a + b / 5 for a, b in zip(luck, WOBBLE, strict=True)])
+    theirs = around("theirs", 0.5, wobble=[a + b / 5 for a, b in zip(luck, OTHER, strict=True)])
+    paired = verdict(above(), ours, theirs)
+    assert paired.verdict == "reproduced"
+    elsewhere = theirs.model_copy(update={"world": "another start"})
+    apart = verdict(above(), ours, elsewhere)
+    assert not apart.test.paired
+    assert apart.verdict == "not decided"
+    assert "needs " in apart.why
+
+
+def test_arms_without_a_common_seed_are_not_paired():
+    ours = around("ours", 0.8)
+    runs = [run.model_copy(update={"seed": run.seed + 20}) for run in around("x", 0.5).runs]
+    theirs = by_task("theirs", [0.5]).model_copy(update={"runs": tuple(runs)})
+    found = verdict(above(), ours, theirs)
+    assert not found.test.paired
+    left, right = (
+        [np.mean(list(r.values["success"].values())) for r in arm.runs] for arm in (ours, theirs)
+    )
+    assert found.test.p_value == pytest.approx(ttest_ind(left, right, equal_var=False).pvalue)
+    assert found.verdict == "reproduced"
+    lead = verdict(above("ours", "theirs", beyond=("theirs", "ours")), ours, theirs)
+    assert lead.test is None
+    assert "no seed in common" in lead.why
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3, 4])
+def test_fewer_than_five_seeds_decide_nothing(seeds):
+    for expected, ours in (("above", 0.9), ("above", 0.1), ("equal", 0.5), ("equal", 0.9)):
+        found = verdict(
+            above(expected=expected),
+            around("ours", ours, wobble=WOBBLE[:seeds]),
+            around("theirs", 0.5, wobble=OTHER[:seeds]),
+        )
+        assert found.verdict == "not decided"
+        assert "at least 5" in found.why
+
+
+def test_one_value_per_seed_and_lower_is_better():
+    worse = by_run("theirs", [0.5, 0.52, 0.48, 0.51, 0.5])
     lower = above(measure="fall", higher=False)
-    finding = verdict(lower, by_run("ours", [0.1, 0.11, 0.1]), worse)
-    assert finding.test == "Student's t over seeds"
+    finding = verdict(lower, by_run("ours", [0.1, 0.11, 0.1, 0.12, 0.09]), worse)
     assert finding.verdict == "reproduced"
-    # mean of differences 0.39667, deviation 0.02082; t(0.975, 2) = 4.30265
-    assert finding.difference == pytest.approx(0.396667, abs=1e-6)
-    assert finding.low95 == pytest.approx(0.396667 - 4.30265 * 0.0152753 / 3**0.5, abs=1e-5)
-    single = verdict(lower, by_run("ours", [0.1]), by_run("theirs", [0.5]))
-    assert single.verdict == "not decided"
-    assert "at least two seeds" in single.why
+    assert finding.units == 1
+    # mean of differences .398, deviation .01304; t(0.975, 4) = 2.77645
+    assert finding.test.difference == pytest.approx(0.398)
+    assert finding.test.low95 == pytest.approx(0.398 - 2.77645 * 0.0130384 / 5**0.5, abs=1e-5)
+    assert (finding.better, finding.worse) == pytest.approx((0.104, 0.502))
 
 
 def test_an_interaction_is_a_difference_of_differences():
     arms = [
-        by_task(name, *[[value] * 20] * 3)
-        for name, value in (("a", 0.9), ("b", 0.5), ("c", 0.8), ("d", 0.6))
+        around(name, value, wobble=np.roll(WOBBLE, at))
+        for at, (name, value) in enumerate((("a", 0.9), ("b", 0.5), ("c", 0.8), ("d", 0.6)))
     ]
     lead = above("a", "b", beyond=("c", "d"))
     finding = verdict(lead, *arms)
-    assert finding.difference == pytest.approx(0.2)
+    assert finding.test.difference == pytest.approx(0.2)
     assert finding.verdict == "reproduced"
     back = verdict(above("c", "d", beyond=("a", "b")), *arms)
-    assert back.difference == pytest.approx(-0.2)
+    assert back.test.difference == pytest.approx(-0.2)
     assert back.verdict == "not reproduced"
 
 
 def test_an_arm_against_zero_has_no_floor():
-    arm = by_task("ours", *[[0.01, 0.02] * 10] * 3)
+    arm = around("ours", 0.02, wobble=[w / 20 for w in WOBBLE])
     finding = verdict(above(worse=None, min_effect=0.001), arm)
     assert finding.worse == 0.0
     assert finding.verdict == "reproduced"
 
 
 def test_only_common_seeds_and_tasks_are_paired():
-    ours = by_task("ours", [0.9] * 20, [0.9] * 20)
-    theirs = by_task("theirs", [0.1] * 12, [0.1] * 20, [0.1] * 20)
+    ours = by_task("ours", *[[0.9] * 20] * 5)
+    theirs = by_task("theirs", [0.1] * 12, *[[0.1] * 20] * 6)
     finding = verdict(above(), ours, theirs)
-    assert (finding.seeds, finding.units) == (2, 12)
-    apart = by_task("theirs", [0.1] * 12, measure="return")
-    assert "nothing was measured" in verdict(above(), ours, apart).why
+    assert (finding.seeds, finding.units) == (5, 12)
+    other = by_task("theirs", *[[0.1] * 20] * 5, measure="return")
+    assert "nothing was measured" in verdict(above(), ours, other).why
 
 
-def test_a_seed_that_failed_leaves_it_open():
-    ours = by_task("ours", [0.9] * 20)
-    broken = by_task("theirs", [0.1] * 20).model_copy(update={"problem": "seed 1 failed: no"})
-    finding = verdict(above(), ours, broken)
+def test_an_arm_with_a_problem_is_not_decided():
+    broken = around("theirs", 0.1).model_copy(update={"problem": "seed 2 failed: no reason"})
+    finding = verdict(above(), around("ours", 0.9), broken)
     assert finding.verdict == "not decided"
-    assert "seed 1 failed" in finding.why
+    assert finding.why == "arm theirs: seed 2 failed: no reason"
+    assert finding.test is None
 
 
-def test_holm_over_the_comparisons_of_a_claim():
-    five = by_task("ours", [0.9] * 6)
-    low = by_task("theirs", [0.1] * 6)
-    alone = decide((above(),), named(five, low))
-    twice = decide((above(), above()), named(five, low))
-    assert alone[0].adjusted == pytest.approx(1 / 32)
-    assert twice[0].adjusted == pytest.approx(1 / 16)
-    assert judge_claim(alone)[0] == "reproduced"
-    assert judge_claim(twice) == ("not decided", "2 of 2 comparisons are open")
+def test_holm_over_the_comparisons_that_expect_a_difference():
+    arms = around("a", 0.62), around("b", 0.57, wobble=OTHER), around("c", 0.5, wobble=OTHER)
+    comparisons = (above("a", "b"), above("a", "c"), above("b", "c", expected="equal"))
+    found = decide(comparisons, named(*arms))
+    assert [f.adjusted for f in found[:2]] == pytest.approx(
+        holm([f.test.p_value for f in found[:2]])
+    )
+    assert found[2].adjusted is None
+    assert found[1].adjusted == pytest.approx(2 * found[1].test.p_value)
+    # at .05 of the family, not of each
+    ours, theirs = SEEDS["ours"], [0.3, 0.7, 0.55, 0.35, 0.7, 0.5]
+    alone = decide(
+        (above(),), named(by_run("ours", ours, "success"), by_run("theirs", theirs, "success"))
+    )
+    twice = decide(
+        (above(), above()),
+        named(by_run("ours", ours, "success"), by_run("theirs", theirs, "success")),
+    )
+    assert twice[0].adjusted == pytest.approx(2 * alone[0].adjusted)
 
 
 def test_one_failing_comparison_fails_the_claim():
-    high, low = by_task("ours", *[[0.9] * 20] * 3), by_task("theirs", *[[0.1] * 20] * 3)
-    found = decide((above(), above("theirs", "ours")), named(high, low))
+    high, low, same = around("ours", 0.9), around("theirs", 0.1, OTHER), around("same", 0.9, OTHER)
+    arms = named(high, low, same)
+    found = decide((above(), above("theirs", "ours")), arms)
     assert [f.verdict for f in found] == ["reproduced", "not reproduced"]
     assert judge_claim(found) == ("not reproduced", "1 of 2 comparisons fail")
+    # equal where a difference was expected is a failure, unless nothing else was found
+    mixed = decide((above(), above("ours", "same")), arms)
+    assert [f.verdict for f in mixed] == ["reproduced", "equivalent"]
+    assert judge_claim(mixed) == ("not reproduced", "1 of 2 comparisons fail")
+    assert judge_claim(mixed[1:])[0] == "equivalent"
+    # equal where equality was expected is part of what holds
+    whole = decide((above(), above("ours", "same", expected="equal")), arms)
+    assert judge_claim(whole) == ("reproduced", "2 of 2 comparisons hold")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
-    st.lists(st.lists(st.floats(0, 1), min_size=6, max_size=6), min_size=2, max_size=3),
-    st.lists(st.lists(st.floats(0, 1), min_size=6, max_size=6), min_size=2, max_size=3),
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=5, max_size=8),
+    st.sampled_from([0.02, 0.1, 0.4]),
 )
-def test_no_statement_and_its_opposite_both_hold(ours, theirs):
-    arms = by_task("ours", *ours), by_task("theirs", *theirs)
-    there = verdict(above(), *arms)
-    back = verdict(above("theirs", "ours"), *arms)
-    assert {there.verdict, back.verdict} != {"reproduced"}
-    assert there.difference == pytest.approx(-(back.difference or 0.0))
+def test_no_statement_and_its_opposite_both_hold(pairs, effect):
+    arms = (
+        by_run("ours", [a / 20 for a, _ in pairs], "success"),
+        by_run("theirs", [b / 20 for _, b in pairs], "success"),
+    )
+    there = verdict(above(min_effect=effect), *arms)
+    back = verdict(above("theirs", "ours", min_effect=effect), *arms)
+    if there.verdict == "reproduced":
+        assert back.verdict == "not reproduced"
+    if "equivalent" in (there.verdict, back.verdict):
+        assert there.verdict == back.verdict
+    assert there.test.difference == pytest.approx(-back.test.difference)

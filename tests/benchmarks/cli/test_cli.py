@@ -267,6 +267,9 @@ def test_training_on_files_goes_from_start_to_report_and_on(
     assert result.steps == 1
     said = capsys.readouterr()
     assert "curve.png" in said.out
+    assert "success, sampled (T 1)" in said.out
+    assert "success, greedy" in said.out
+    assert "of sharpening" in said.out
     assert "max_observation_chars=" in said.err  # 512 tokens of context
 
     assert main([*words, "--steps", "2"]) == 0
@@ -274,7 +277,17 @@ def test_training_on_files_goes_from_start_to_report_and_on(
     assert "resuming from step 1" in capsys.readouterr().err
 
     assert "recipe.optim.lr: was" in refused([*words, "--recipe.lr", "0.5"], capsys)
-    assert main(["eval", "--agent", str(run), *MICRO, "--n", "3", "--max-tokens", "4"]) == 0
+    capsys.readouterr()
+    out = run / "scores.json"
+    words = ["eval", "--agent", str(run), *MICRO, "--n", "3", "--max-tokens", "4"]
+    assert main([*words, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "dev, sampled (T 1)" in said
+    assert "dev, greedy" in said
+    (row,) = json.loads(out.read_text())
+    assert (row["temperature"], row["greedy"]["n"]) == (1.0, 3)
+    assert main([*words, "--temperature", "0"]) == 0
+    assert "sampled" not in capsys.readouterr().out
     assert main(["play", "SearchQA-v0", *MICRO, "--agent", str(run), "--max-tokens", "4"]) == 0
 
 

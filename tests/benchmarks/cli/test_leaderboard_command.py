@@ -202,7 +202,7 @@ def test_three_training_runs_make_an_entry_of_an_algorithm(
     assert manifest["runs"][0]["used"] == {"sampled_tokens": 1010, "tool_calls": 40}
     assert manifest["track"]["budget"] == {"sampled_tokens": 1000, "tool_calls": 50}
     assert manifest["card"]["recipe"] == "grpo"
-    assert manifest["card"]["sampling"] == "temperature 0, at most 4 tokens"
+    assert manifest["card"]["sampling"] == "greedy, at most 4 tokens"
 
 
 def test_runs_of_another_start_or_unfinished_are_no_entry_together(

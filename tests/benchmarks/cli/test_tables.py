@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from turngym.algos.evaluation.result import SetScore
-from turngym.benchmarks.cli.tables import before_after, metric_table, score_table
+from turngym.algos.evaluation.result import Score, SetScore
+from turngym.benchmarks.cli.tables import before_after, gain_line, metric_table, score_table
 from turngym.envs.utils.statistics import Estimate
 
 
@@ -18,6 +18,17 @@ def score(success: float = 0.5, **more: Any) -> SetScore:
         **{"name": "dev", "env_id": "E-v0", "split": "dev", "n": 4, "errors": 0}
         | {"success": part, "return": part, "metrics": {"em": 0.25, "hops": 2.0}}
         | more
+    )
+
+
+def both(sampled: float, greedy: float, temperature: float = 1.0, **more: Any) -> SetScore:
+    cold = score(greedy, **more)
+    numbers = {name: getattr(cold, name) for name in Score.model_fields if name != "return_"}
+    return score(
+        sampled,
+        temperature=temperature,
+        greedy=Score(**numbers, **{"return": cold.return_}),
+        **more,
     )
 
 
@@ -76,3 +87,39 @@ def test_measures_that_a_set_lacks_stay_empty() -> None:
         ["f1", "1.000"],
         ["hops", "2.000"],
     )
+
+
+def test_greedy_scores_stand_below_sampled_ones() -> None:
+    old, new = both(0.35, 0.85), both(0.855, 0.94, metrics={"em": 0.5, "hops": 2.0})
+    lines = printed(before_after(old, new))
+    sampled, greedy = lines[1:3]
+    assert sampled.startswith("success, sampled (T 1)")
+    assert greedy.startswith("success, greedy")
+    assert "+50.5 pts" in sampled
+    assert "+9.0 pts" in greedy
+    assert [line.split("  ")[0] for line in lines[3:]] == [
+        *("return, sampled (T 1)", "return, greedy"),
+        *("em, sampled (T 1)", "em, greedy"),
+    ]
+    assert gain_line(old, new) == (
+        "dev: the sampled gain of +50.5 points less the greedy gain of +9.0 leaves +41.5 of "
+        "sharpening"
+    )
+    head, one, two = printed(score_table([("run", old)]))
+    assert "set, decoding" in head
+    assert "dev, sampled (T 1)" in one
+    assert "35.0%" in one
+    assert "dev, greedy" in two
+    assert "85.0%" in two
+    heads = printed(metric_table([("run", old)]))
+    assert any("sampled (T 1)  greedy" in line for line in heads)
+    assert heads[-1].split() == ["hops", "2.000", "2.000"]
+
+
+def test_at_temperature_0_there_is_one_row() -> None:
+    old, new = both(0.4, 0.4, 0.0), both(0.5, 0.5, 0.0)
+    lines = printed(before_after(old, new))
+    assert [line.split("  ")[0] for line in lines[1:]] == ["success, greedy", "return, greedy"]
+    assert gain_line(old, new) == ""
+    assert len(printed(score_table([("run", new)]))) == 2
+    assert gain_line(score(), score(0.7)) == ""  # one way only

@@ -171,7 +171,7 @@ def test_curves_have_the_sizes_as_marks(scores: list[FamilyScore]) -> None:
 
 def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
     made_oracle(-0.1).write(folder / ORACLE_FILE)
-    html, md = (path.read_text(encoding="utf-8") for path in write_ladder(folder))
+    html, md = (path.read_text(encoding="utf-8") for path in write_ladder([folder]))
     for text in (html, md):
         assert "contradicts: tables show it below" in text
         assert "equivalent" in text
@@ -187,7 +187,7 @@ def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
     table = [line.count("|") for line in rows if line.startswith(("| treegrpo |", "| dapo |"))]
     assert table == [4, 4, 12, 12, 12]  # the summary's rows, then the families'
     (folder / ORACLE_FILE).unlink()
-    assert "No oracle.json" in write_ladder(folder)[1].read_text(encoding="utf-8")
+    assert "No oracle.json" in write_ladder([folder])[1].read_text(encoding="utf-8")
 
 
 def test_other_suites_have_no_ladder_page(tmp_path: Path) -> None:
@@ -195,4 +195,4 @@ def test_other_suites_have_no_ladder_page(tmp_path: Path) -> None:
 
     filled(tmp_path, tiny(), lambda _: [[1.0, 0.0, 0.0, 0.0]])
     with pytest.raises(BadValueError, match="no size of a family"):
-        write_ladder(tmp_path)
+        write_ladder([tmp_path])

@@ -8,8 +8,10 @@ import pytest
 from helpers.tiny_matrix import filled, tiny
 from rich.console import Console
 
+from turngym.benchmarks.cli.bench import Command, executor
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
+from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.progress_view import footer, table
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.benchmarks.speed import table as speed
@@ -43,6 +45,8 @@ def test_grpo_step(benchmark):
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
         (["--report", "nowhere"], "no suite.json"),
         (["--report", "nowhere", "--workers", "2"], "--workers does not go with --report"),
+        (["--pack", "nowhere", "--report", "nowhere"], "give one of"),
+        (["--pack", "nowhere", "--out", "a.jsonl"], "no suite.json"),
         (["--speed", "--only", "file=nothing"], "unknown speed file 'nothing'"),
     ],
 )
@@ -66,6 +70,17 @@ def test_full_needs_a_gpu(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(["bench", "--suite", "full"]) == REFUSED
     assert "needs GPUs with 70 GB; torch sees none" in capsys.readouterr().err
+
+
+def test_every_core_has_a_worker_with_one_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    workers = executor(Command(suite="quick"), tmp_path, [])
+    assert workers.slots == 3
+    assert isinstance(workers, ProcessExecutor)
+    assert {e["OMP_NUM_THREADS"] for e in workers._environments} == {"1"}
 
 
 def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.jobs import Job, perform
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.run import run_matrix
-from turngym.benchmarks.matrix.suite import NamedStart, Suite, SuiteRecipe, TaughtStart
+from turngym.benchmarks.matrix.suite import NamedStart, RateSearch, Suite, SuiteRecipe, TaughtStart
 
 ONE = {"OMP_NUM_THREADS": "1"}
 
@@ -114,6 +114,48 @@ def test_an_interrupted_cell_ends_in_the_same_numbers(
     assert resumed.curve == whole.curve
     assert resumed.tries == whole.tries
     assert resumed.used.tokens == whole.used.tokens
+
+
+def test_a_learning_rate_is_searched_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = RateSearch(rates=(1e-4, 3e-3), seeds=(50, 51), share=0.5)
+    suite = tiny(("grpo", "sft"), lr_search=plan)
+    layout = started(tmp_path / "out", suite)
+    real, runs = Trainer.run, []
+
+    def cut(self: Trainer) -> Any:
+        if len(runs) == 1:
+            raise KeyboardInterrupt
+        runs.append(self.config)
+        return real(self)
+
+    job = Job(out=str(layout.root), column="Bandit-v0", recipe="grpo")
+    monkeypatch.setattr(Trainer, "run", cut)
+    with pytest.raises(KeyboardInterrupt):
+        perform(job)
+    half = layout.search(suite, "grpo", "Bandit-v0")
+    assert half is not None
+    assert (half.state, half.rate, len(half.tried)) == ("interrupted", None, 1)
+    monkeypatch.setattr(Trainer, "run", real)
+    assert perform(job) == "finished"
+    search = layout.search(suite, "grpo", "Bandit-v0")
+    assert search is not None
+    assert search.tried[0] == half.tried[0]
+    assert [(t.rate, t.seed) for t in search.tried] == [
+        (r, s) for s in (50, 51) for r in plan.rates
+    ]
+    assert search.used.tokens <= 4 * 45  # half of 60 each, and a group
+    means = {r: sum(t.area or 0 for t in search.tried if t.rate == r) / 2 for r in plan.rates}
+    assert search.rate == max(plan.rates, key=lambda rate: (means[rate], -rate))
+    cell = filled_cell(layout, suite)
+    assert (cell.rate, cell.search) == (search.rate, search.used)
+    assert runs[0].seed == 50
+    # an imitator has no success of its own to choose by
+    assert perform(Job(out=str(layout.root), column="Bandit-v0", recipe="sft")) == "finished"
+    kept = layout.search(suite, "sft", "Bandit-v0")
+    assert kept is not None
+    assert (kept.rate, kept.tried) == (None, ())
 
 
 def test_an_error_becomes_the_cells_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

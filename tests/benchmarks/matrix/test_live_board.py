@@ -12,6 +12,7 @@ from turngym.algos.runs.run_dir import RunLockedError
 from turngym.benchmarks.matrix.jobs import Job
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.run import run_matrix
+from turngym.benchmarks.matrix.suite import RateSearch
 from turngym.envs.core.errors import BadValueError, DataError
 
 
@@ -25,6 +26,37 @@ def test_columns_come_first_and_every_cell_once(tmp_path: Path) -> None:
     assert board.counts() == {"finished": 8}
     assert sorted(view.told) == sorted(f"{cell.key} finished" for cell in suite.cells)
     assert worker.stopped == 1
+
+
+def test_a_learning_rate_is_searched_once_per_row_and_column(tmp_path: Path) -> None:
+    plan = RateSearch(rates=(1e-4, 1e-3), seeds=(50,), share=0.5)
+    suite = tiny(("grpo", "ppo"), seeds=(0, 1), lr_search=plan)
+    suite = suite.model_copy(update={"recipes": (*suite.recipes, suite.recipes[0].again())})
+    worker = Pretender(suite, Layout(tmp_path), lambda job: None)
+    board = run_matrix(suite, tmp_path, worker, Quiet())
+    searches = [asked for asked in worker.asked if asked.startswith("learning rate")]
+    # the A/A row takes its twin's
+    assert searches == [f"learning rate of {row} on Bandit-v0" for row in ("grpo", "ppo")]
+    assert worker.asked.index(searches[1]) < worker.asked.index("ppo on Bandit-v0, seed 0")
+    assert board.counts() == {"finished": 6}
+    gone = Layout(tmp_path).cell_file(suite.cells[1])
+    gone.unlink()
+    again = Pretender(suite, Layout(tmp_path), lambda job: None)
+    run_matrix(suite, tmp_path, again, Quiet())
+    assert again.asked == [str(suite.cells[1])]
+
+
+def test_without_a_learning_rate_a_row_fails_alone(tmp_path: Path) -> None:
+    plan = RateSearch(rates=(1e-4, 1e-3), seeds=(50,), share=0.5)
+    suite = tiny(lr_search=plan)
+
+    def act(job: Job) -> str | None:
+        return "no memory" if job.recipe == "ppo" else None
+
+    worker = Pretender(suite, Layout(tmp_path), act)
+    board = run_matrix(suite, tmp_path, worker, Quiet())
+    assert board.counts() == {"finished": 1, "failed": 1}
+    assert board.results["ppo--Bandit-v0--s0"].reason == "no learning rate: no memory"
 
 
 def test_what_is_finished_is_kept(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.tiny_matrix import filled, tiny
 
+from turngym.algos.recipes import ONE_GRADIENT
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.report import one_line, split_words, write_report
 from turngym.benchmarks.matrix.train_cell import make_result
@@ -43,7 +44,7 @@ class Checker(HTMLParser):
 
 
 def reported(folder: Path, **options: str) -> tuple[str, str]:
-    html, md = write_report(folder, **options)
+    html, md = write_report([folder], **options)
     return html.read_text(encoding="utf-8"), md.read_text(encoding="utf-8")
 
 
@@ -93,7 +94,10 @@ def test_numbers_stand_in_both(pages: tuple[str, str]) -> None:
     assert "| grpo | 25 | 25 |" in md
     assert "| rloo | 25 | failed |" in md
     assert "5 cells finished, 1 cells failed" in md
-    assert "ppo on Bandit-v0: 75.0 (25.0 to 100.0), 1 seeds" in html
+    assert "ppo on Bandit-v0: 75.0, 1 seed" in html
+    assert "One seed decides nothing" in html
+    assert "one seed decides nothing" in md
+    assert "| ppo | 46.9 | – | – | not decided: one seed decides nothing" in md
     assert 'style="--v:0.75"' in html
     assert "75.0" in page.text
     assert html.count("<figure>") == 2 + 2  # two budgets, two worlds
@@ -106,12 +110,44 @@ def test_gains_may_be_negative(tmp_path: Path) -> None:
     filled(
         tmp_path,
         suite,
-        lambda cell: finished(suite, cell, [[1.0, 0.0, 0.0, 0.0]], before=0.75),
+        lambda cell: finished(suite, cell, [[1.0, 0.0, 0.0, 0.0]], before=0.75, greedy=0.5),
         before=0.75,
     )
     html, md = reported(tmp_path)
-    assert "| ppo | -50 |" in md
+    assert "| ppo | -25 |" in md  # sampled fell by 50, greedy by 25
     assert re.search(r'class="minus\s+strong"\s+style="--v:1.0"', html)
+
+
+def test_five_seeds_are_tested_and_the_a_a_row_stands_apart(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "ppo"), seeds=range(5))
+    rows = (*suite.recipes, suite.recipes[0].again())
+    suite = suite.model_copy(update={"recipes": rows})
+
+    def returns(cell: Cell) -> list[list[float]]:
+        if cell.recipe == "ppo":
+            return [[1.0, 1.0, 1.0, float(cell.seed > 2)]]
+        return [[float(cell.seed > 1), 0.0, 0.0, 0.0]]
+
+    filled(tmp_path, suite, returns)
+    html, md = reported(tmp_path)
+    again = [line for line in md.splitlines() if line.startswith("| grpo again (A/A)")]
+    assert len(again) == 2  # in the ranking and in the column's table
+    assert "+0.0 (-12.5 to +12.5)" in again[0]
+    assert "above: the interval lies above 0" in md
+    assert html.index('<th scope="row">grpo<') < html.index('<th scope="row">grpo again')
+    assert "with other seeds" in html
+    assert html.count('class="band') == 3 * 2  # two budgets, one column; both rows with a colour
+
+
+def test_rows_of_one_gradient_are_marked(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "arpo"))
+    filled(tmp_path, suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    html, md = reported(tmp_path)
+    assert f"| arpo ≡ {ONE_GRADIENT['arpo'].equals} |" in md
+    assert "arpo is grpo" in html
+    papers = suite.model_copy(update={"small": False})  # known of the small settings alone
+    filled(tmp_path / "papers", papers, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    assert "≡" not in reported(tmp_path / "papers")[1]
 
 
 def test_nothing_finished_is_a_report_too(tmp_path: Path) -> None:
@@ -125,7 +161,7 @@ def test_nothing_finished_is_a_report_too(tmp_path: Path) -> None:
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"suite\.json"):
-        write_report(tmp_path)
+        write_report([tmp_path])
     assert not (tmp_path / "report.html").exists()
 
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.tiny_matrix import filled, tiny
+from helpers.tiny_matrix import filled, finished, tiny
 
-from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.cell import Cell, TrainingCurve
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
 from turngym.benchmarks.matrix.plots import label, nice_ticks, short
-from turngym.benchmarks.matrix.ranking import collect_costs, rank_recipes
-from turngym.benchmarks.matrix.results import Results
+from turngym.benchmarks.matrix.ranking import (
+    ONE_SEED,
+    collect_costs,
+    compare_by_column,
+    rank_recipes,
+)
+from turngym.benchmarks.matrix.results import Results, Scale
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
+from turngym.envs.utils.statistics import holm
 
 GOOD, POOR = [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]], [[0.0] * 4, [1.0, 0.0, 0.0, 0.0]]
 
@@ -30,21 +36,107 @@ def test_ranks_by_hand(tmp_path: Path) -> None:
     assert found.envs == ["Bandit-v0", "Password-v0"]
     assert [rank.recipe for rank in found.ranks] == ["ppo", "grpo"]
     best, base = found.ranks
-    assert best.middle.mean == best.mean.mean == pytest.approx(5 / 8)
-    assert best.middle.low95 < 5 / 8 < best.middle.high95
-    # straight from 0 to 5/8 over the whole budget
-    assert best.tokens_area == best.calls_area == pytest.approx(5 / 16)
-    assert best.improves == 1.0
+    # training rises to 5/8 in four steps: 1/4, 2/4, 3/4, 4/4 of it
+    assert best.area.mean == pytest.approx(5 / 8 * 5 / 8)
+    assert (best.area.n, best.area.low95) == (1, None)
     assert best.against is not None
-    # four tasks an environment: +0.5, +1, +0.5, 0
-    assert best.against.n == 8
-    assert best.against.difference == pytest.approx(0.5)
-    assert best.against.p_value == pytest.approx(2 / 2**6)
-    assert best.adjusted == best.against.p_value
-    assert (base.improves, base.against, base.adjusted) == (None, None, None)
+    assert (best.against.test, best.against.verdict) == (None, "not decided")
+    assert best.against.why == ONE_SEED
+    assert base.against is None
+    assert best.sampled is not None
+    assert best.greedy is not None
+    assert best.sampled.mean == pytest.approx(5 / 8)
+    assert (best.tokens, best.optimizer_steps) == (60, 8)
     # of four tasks two are always solved, one at times, one never
     assert best.passes == {1: (5 / 8, 5 / 8), 2: (3 / 4, 1 / 2)}
     assert base.passes == {1: (1 / 8, 1 / 8), 2: (1 / 4, 0.0)}
+
+
+def seeded(tmp_path: Path, ours: list[float], theirs: list[float]) -> Results:
+    """PPO, GRPO and GRPO again; each seed solves so many of four tasks."""
+    suite = tiny(seeds=range(len(ours)), trials=1)
+    suite = suite.model_copy(update={"recipes": (*suite.recipes, suite.recipes[0].again())})
+
+    def returns(cell: Cell) -> list[list[float]]:
+        solved = {"ppo": ours, "grpo": theirs, "grpo again": theirs[::-1]}[cell.recipe][cell.seed]
+        return [[float(i < solved) for i in range(4)]]
+
+    filled(tmp_path, suite, returns)
+    return Results.read(tmp_path)
+
+
+def test_seeds_decide(tmp_path: Path) -> None:
+    found = rank_recipes(seeded(tmp_path, [3, 4, 3, 4, 4], [0, 1, 1, 0, 1]), "grpo")
+    best = found.ranks[0].against
+    assert best is not None
+    assert best.test is not None
+    gaps = [g / 4 * 5 / 8 for g in (3, 3, 2, 4, 3)]
+    assert best.test.difference == pytest.approx(sum(gaps) / 5)
+    assert best.test.paired
+    assert best.adjusted == best.test.p_value
+    assert best.verdict == "above"
+    (again,) = found.yardsticks
+    assert again.recipe == "grpo again"
+    assert again.against is not None
+    assert again.against.test is not None
+    assert (again.against.other, again.against.test.paired) == ("grpo", False)
+    assert again.against.test.difference == pytest.approx(0.0)
+    assert "grpo again" not in [rank.recipe for rank in found.ranks]
+    assert found.left_out == {}
+
+
+def test_noise_is_not_decided_and_says_how_many_seeds(tmp_path: Path) -> None:
+    found = rank_recipes(seeded(tmp_path, [3, 0, 4, 0, 4], [0, 3, 1, 2, 2]), "grpo")
+    best = found.ranks[0].against
+    assert best is not None
+    assert best.verdict == "not decided"
+    assert "needs" in best.why
+
+
+def test_equal_rows_are_equivalent(tmp_path: Path) -> None:
+    found = rank_recipes(seeded(tmp_path, [2] * 5, [2] * 5), "grpo")
+    assert [rank.against.verdict for rank in found.ranks if rank.against] == ["equivalent"]
+
+
+def test_holm_is_over_all_fields(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"), range(5), trials=1)
+
+    def returns(cell: Cell) -> list[list[float]]:
+        more = {"ppo": 2, "rloo": 0, "grpo": 0}[cell.recipe] if "Bandit" in cell.column else 0
+        return [[float(i < more + (cell.seed + len(cell.recipe)) % 3) for i in range(4)]]
+
+    filled(tmp_path, suite, returns)
+    found = compare_by_column(Results.read(tmp_path), "grpo")
+    assert len(found) == 4
+    tests = [f.test for f in found.values() if f.test is not None]
+    assert [f.adjusted for f in found.values()] == holm([test.p_value for test in tests])
+
+
+def test_another_measure_is_put_on_the_scale_of_its_players(tmp_path: Path) -> None:
+    suite = tiny(("grpo",), seeds=(0, 1), trials=1)
+    column = suite.envs[0].model_copy(update={"measure": "right"})
+    suite = suite.model_copy(update={"envs": (column,)})
+    layout = filled(tmp_path, suite, lambda cell: [[1.0, 1.0, 1.0, 1.0]])
+    start = layout.column(suite, "Bandit-v0")
+    assert start is not None
+    measured = {
+        name: tried.model_copy(update={"measured": [[value] * 4]})
+        for (name, tried), value in zip(start.reference.items(), (0.75, 0.25), strict=True)
+    }
+    start.model_copy(update={"reference": measured}).write(layout.column_file("Bandit-v0"))
+    found = Results.read(tmp_path)
+    assert found.measure_scale("Bandit-v0") == Scale(random=0.25, expert=0.75)
+    assert found.areas("grpo", "Bandit-v0") == {0: pytest.approx(0.75), 1: pytest.approx(0.75)}
+
+
+def test_sharpening_is_what_greedy_decoding_did_not_gain(tmp_path: Path) -> None:
+    suite = tiny(("grpo",), trials=1)
+    row = [[1.0, 1.0, 1.0, 0.0]]
+    filled(tmp_path, suite, lambda cell: finished(suite, cell, row, greedy=1.0), before=0.5)
+    place = Results.read(tmp_path).place("grpo", "Bandit-v0")
+    assert place.sharpening is not None
+    # sampled from 1/2 to 3/4, greedy from 1/2 to 1
+    assert place.sharpening.mean == pytest.approx(-1 / 4)
 
 
 def test_a_baseline_that_did_not_run_is_left_out(tmp_path: Path) -> None:
@@ -65,7 +157,7 @@ def test_a_world_that_one_recipe_lacks_is_not_compared(tmp_path: Path) -> None:
     found = Results.read(tmp_path)
     assert rank_recipes(found, "grpo").envs == ["Bandit-v0"]
     place = found.place("ppo", "Password-v0")
-    assert (place.state, place.reason, place.success, place.gain) == ("failed", "a bug", None, None)
+    assert (place.state, place.reason, place.sampled, place.area) == ("failed", "a bug", None, None)
 
 
 def test_a_recipe_without_a_score_is_not_ranked(tmp_path: Path) -> None:
@@ -76,40 +168,53 @@ def test_a_recipe_without_a_score_is_not_ranked(tmp_path: Path) -> None:
         lambda cell: make_result(suite, cell, "refused", "no") if cell.recipe == "ppo" else GOOD,
     )
     found = rank_recipes(Results.read(tmp_path), "grpo")
-    assert ([rank.recipe for rank in found.ranks], found.left_out) == (["grpo"], ["ppo"])
+    assert [rank.recipe for rank in found.ranks] == ["grpo"]
+    assert found.left_out == {"ppo": "no finished cell"}
 
 
-def test_gain_is_over_the_start(tmp_path: Path) -> None:
-    found = results(tmp_path)
-    assert found.place("ppo", "Bandit-v0").gain == pytest.approx(5 / 8)
-    assert found.place("grpo", "Bandit-v0").gain == pytest.approx(1 / 8)
+def test_a_recipe_that_imitates_is_not_ranked_by_the_experts_success(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "sft"))
+    nothing = {"training": TrainingCurve(), "area": None}
+    filled(
+        tmp_path,
+        suite,
+        lambda cell: (
+            finished(suite, cell, GOOD).model_copy(update=nothing) if cell.recipe == "sft" else GOOD
+        ),
+    )
+    found = rank_recipes(Results.read(tmp_path), "grpo")
+    assert "expert's episodes" in found.left_out["sft"]
 
 
 def test_seeds_count_the_same(tmp_path: Path) -> None:
     suite = tiny(("grpo",), seeds=(0, 1))
     filled(tmp_path, suite, lambda cell: [[1.0] * 4] if cell.seed else [[0.0] * 4])
     place = Results.read(tmp_path).place("grpo", "Bandit-v0")
-    assert place.success is not None
-    assert (place.success.mean, place.success.low95, place.success.high95) == (0.5, 0.0, 1.0)
+    assert place.sampled is not None
+    # Student's t of 0 and 1: half the range times 12.7062
+    assert place.sampled.mean == 0.5
+    assert place.sampled.high95 == pytest.approx(0.5 + 12.7062 / 2, abs=1e-4)
 
 
 def test_curves_run_over_the_budget(tmp_path: Path) -> None:
     found = results(tmp_path, seeds=(0, 1))
-    for line in (
-        env_lines(found, "Bandit-v0", "tokens")[1],
-        budget_lines(found, ["ppo"], ["Bandit-v0", "Password-v0"], "calls")[0],
-    ):
+    by_tokens = env_lines(found, "Bandit-v0", "tokens")[1]
+    # half of the calls are used: the curve is over in the middle and goes on as it ended
+    by_calls = budget_lines(found, ["ppo"], ["Bandit-v0", "Password-v0"], "calls")[0]
+    for line, middle in ((by_tokens, 5 / 16), (by_calls, 5 / 8)):
         assert line.recipe == "ppo"
         assert (line.spent[0], line.spent[-1]) == (0.0, 1.0)
-        assert (line.mean[0], line.mean[-1]) == (0.0, pytest.approx(5 / 8))
-        assert line.mean[16] == pytest.approx(5 / 16)
+        # the first of four steps solved a quarter of 5/8, the last all of it
+        assert (line.mean[0], line.mean[-1]) == (pytest.approx(5 / 32), pytest.approx(5 / 8))
+        assert line.mean[16] == pytest.approx(middle)
         assert line.low == pytest.approx(line.mean)  # both seeds are alike
         assert line.high == pytest.approx(line.mean)
 
 
 def test_costs_by_hand(tmp_path: Path) -> None:
     cost = collect_costs(results(tmp_path))[0]
-    assert (cost.recipe, cost.cells, cost.tokens, cost.calls) == ("grpo", 2, 120, 24)
+    assert (cost.recipe, cost.cells, cost.used.tokens, cost.used.calls) == ("grpo", 2, 120, 24)
+    assert (cost.used.optimizer_steps, cost.search.tokens) == (16, 0)
     assert (cost.tokens_share, cost.calls_share) == (1.0, 0.5)
     assert cost.ended_by == {"tokens": 2}
 

@@ -21,6 +21,8 @@ IDS = tuple(
     )
 )
 
+SLOW = {"the same in another process": "checked with the default settings"}
+
 
 def world(name: str, **settings: Any) -> Any:
     return gym.make(f"{name}-v0", **settings).unwrapped
@@ -51,8 +53,8 @@ def test_they_are_hidden_until_asked_for() -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_full_size_keeps_every_law(env_id: str) -> None:
-    report = check_text_env(env_id, size="full", tasks_checked=9)
-    assert set(report.skipped) <= {"the answer is hidden"}
+    report = check_text_env(env_id, size="full", tasks_checked=9, exempt=SLOW)
+    assert set(report.skipped) <= {"the answer is hidden", *SLOW}
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -222,3 +224,53 @@ def test_what_spawn_pays_adds_up(task: int, letters: str) -> None:
     assert coins == len(world_.taken) <= count
     assert (env.episode.status == "solved") == (coins == count and not truncated)
     assert len(world_.numbers) <= 1 + len(world_.asked)
+
+
+@pytest.mark.parametrize("boxes", [2, 3, 6])
+def test_spawn_has_as_many_boxes_as_asked_for(boxes: int) -> None:
+    env = world("Spawn", boxes=boxes)
+    assert env.letters == "abcdefgh"[:boxes] + "ts"
+    report = check_text_env("Spawn-v0", boxes=boxes, tasks_checked=6, exempt=SLOW)
+    assert "the expert reaches the top" in report.passed
+    for wrong in (1, 9):
+        with pytest.raises(BadValueError, match="boxes"):
+            world("Spawn", boxes=wrong)
+
+
+def test_forced_boxes_open_without_asking() -> None:
+    env = world("Spawn", forced=True)
+    split, task = first_task(env, (("a", ""), ("c", "b")))
+    observation, _ = env.reset(seed=0, options={"split": split, "task": task})
+    assert observation == "-:"
+    assert [o.key for o in env.waiting()] == ["a", "b", "c"]
+    steps = [env.step(letter) for letter in "stssbtst"]
+    assert [step[0] for step in steps] == ["t:", "\n:", "-:", "t b:", "\n:", "\n:", "t:", "\n:"]
+    paid = [sum(step[4]["reward_terms"].values()) for step in steps]
+    third = 1 / 3
+    assert paid == pytest.approx([0, third, 0, 0, -0.02, third, 0, third + 0.02])
+    assert session(steps[0][4]) == (1, 0)
+    assert session(steps[6][4]) == (4, 3)
+    assert env.step("s")[4]["metrics"]["return"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "control"),
+    [
+        ("Lottery-v0", {"luck": 0.0}),
+        ("Corridor-v0", {"delay": 0}),
+        ("Keys-v0", {"revisits": False}),
+        ("Aliases-v0", {"aliases": 1}),
+        ("Noise-v0", {"noise": 0.0}),
+        ("Fog-v0", {"fog": 0.0}),
+        ("Judge-v0", {"judged": False}),
+        ("Rare-v0", {"doors": 1}),
+        ("Spawn-v0", {"forced": True}),
+    ],
+)
+def test_controls_keep_every_law_and_are_told_of(env_id: str, control: dict[str, Any]) -> None:
+    report = check_text_env(env_id, tasks_checked=6, exempt=SLOW, **control)
+    assert set(report.skipped) <= {"the answer is hidden", *SLOW}
+    (name, value), text = next(iter(control.items())), " ".join(world(env_id[:-3]).__doc__.split())
+    written = f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+    assert f"Control: ``{written}``" in text
+    assert "equality is the right answer" in text

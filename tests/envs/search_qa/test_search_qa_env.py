@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import turngym.envs
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.search_qa.env import SearchQA
+from turngym.envs.search_qa.expert import Expert
 from turngym.envs.search_qa.text import INVALID, PROMPTS
 from turngym.envs.tools.retrieval.base import Hit
 
@@ -68,6 +69,30 @@ def test_mistakes_make_a_middling_player() -> None:
     assert rates[0] > rates[1] > rates[2]
     with pytest.raises(BadValueError, match="mistakes is 2"):
         env.expert(mistakes=2)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_haste_answers_with_what_a_search_before_the_last_found(hops: int) -> None:
+    env = SearchQA(size="micro", hops=hops)
+    infos = [play(env, Expert(seed=i, haste=1.0), "train", i) for i in range(40)]
+    searches = {info["metrics"]["searches"] for info in infos}
+    solved = np.mean([info["status"] == "solved" for info in infos])
+    assert searches == {1.0}
+    assert solved == (1.0 if hops == 1 else pytest.approx(0.0, abs=0.05))
+
+
+def test_haste_is_a_share_and_without_it_nothing_is_drawn() -> None:
+    env = SearchQA(size="micro", hops=2)
+    hasty = Expert(seed=1, haste=0.8)
+    early = [play(env, hasty, "train", i)["metrics"]["searches"] == 1 for i in range(200)]
+    assert np.mean(early) == pytest.approx(0.8, abs=0.09)
+    for mistakes in (0.0, 0.4):
+        one, two = Expert(mistakes, 5, 0.0), env.expert(mistakes, 5)
+        assert [play(env, one, "train", i) for i in range(20)] == [
+            play(env, two, "train", i) for i in range(20)
+        ]
+    with pytest.raises(BadValueError, match="haste is 2"):
+        Expert(haste=2)
 
 
 def test_the_published_prompt() -> None:

@@ -100,6 +100,7 @@ def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> 
     assert formatting.percent(expert.score.mean) in board
     for word in ("pass@2", "pass^2", "Tool calls", "✓ verified", "data-reference", "Matrix"):
         assert word in board
+    assert "<bdi>greedy, at most 64 tokens</bdi>" in board  # how each entry's actions were chosen
     algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
     assert "Score against budget" in algorithms
     assert algorithms.count("<polyline") == 2

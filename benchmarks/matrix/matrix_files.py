@@ -1,0 +1,248 @@
+"""Results of a matrix as files: its folder, one packed file, or several parts of one suite.
+
+A packed file is JSON lines without the paths of a machine. The first line holds the format and the
+suite; then follow the columns, the searches for learning rates and the cells, each as
+``{"kind": ..., "result": ...}``. A name that ends in ``.gz`` is compressed. The same results always
+give the same bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...envs.core.errors import BadValueError, DataError
+from ...leaderboard.schema.base import Form, parse_form
+from .cell import CellResult, ColumnResult, SearchResult
+from .layout import Layout
+from .suite import NamedStart, Suite
+
+FORMAT = 1
+LARGE = 1_000_000
+"""Bytes above which a file must be compressed."""
+_FOLDER = re.compile(r"(?<![\w:/.])/(?:[\w.+-]+/)+")
+"""The folders of an absolute path."""
+
+
+class MatrixFiles(NamedTuple):
+    """The stored results of a matrix, in the suite's order.
+
+    Attributes:
+        suite: The suite.
+        cells: Result of each cell that has one, by key.
+        columns: Start of each column that has one, by name.
+        searches: The searches for learning rates, by row and column.
+    """
+
+    suite: Suite
+    cells: dict[str, CellResult]
+    columns: dict[str, ColumnResult]
+    searches: dict[tuple[str, str], SearchResult]
+
+    def in_order(self) -> MatrixFiles:
+        """Return the same in the suite's order."""
+        suite = self.suite
+        rows, names = [r.label for r in suite.recipes], [e.name for e in suite.envs]
+        pairs = [(row, name) for name in names for row in rows]
+        return MatrixFiles(
+            suite=suite,
+            cells={c.key: self.cells[c.key] for c in suite.cells if c.key in self.cells},
+            columns={name: self.columns[name] for name in names if name in self.columns},
+            searches={pair: self.searches[pair] for pair in pairs if pair in self.searches},
+        )
+
+
+def read_parts(parts: Sequence[Path]) -> MatrixFiles:
+    """Read matrix folders and packed files of one suite, and merge them.
+
+    Raises:
+        DataError: There is no matrix, no result, a damaged file, or parts that contradict each
+            other.
+    """
+    found = [read_packed(part) if part.is_file() else read_folder(part) for part in parts]
+    whole = merge_parts(found, [str(part) for part in parts])
+    if not whole.cells:
+        where = ", ".join(str(part) for part in parts)
+        raise DataError(f"{where} has no result of a cell yet; fill the matrix first.")
+    return whole
+
+
+def write_packed(results: MatrixFiles, path: Path) -> Path:
+    """Write results as one file; readers see either the old file or the complete new one.
+
+    Raises:
+        BadValueError: More than a megabyte without compression.
+    """
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in _lines(results))
+    data = text.encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data, compresslevel=9, mtime=0)
+    elif len(data) > LARGE:
+        raise BadValueError(
+            f"{path}: the results take {len(data):,} bytes; give a name that ends in .gz."
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(data)
+    part.replace(path)
+    return path
+
+
+def read_packed(path: Path) -> MatrixFiles:
+    """Read what :func:`write_packed` wrote.
+
+    Raises:
+        DataError: Not such a file, a damaged line, or a result of another suite.
+    """
+    lines = _read_lines(path)
+    head = _object(lines[0] if lines else "", f"{path}, line 1")
+    if head.get("format") != FORMAT or "suite" not in head:
+        raise DataError(
+            f"{path}: line 1 has format {head.get('format')!r}; expected packed results of format "
+            f"{FORMAT}, as `turngym bench --pack` writes them."
+        )
+    suite = parse_form(Suite, json.dumps(head["suite"]), f"{path}, line 1")
+    found: dict[str, list[Any]] = {"column": [], "search": [], "cell": []}
+    kinds: Mapping[str, type[Form]] = {
+        "column": ColumnResult,
+        "search": SearchResult,
+        "cell": CellResult,
+    }
+    for number, line in enumerate(lines[1:], start=2):
+        where = f"{path}, line {number}"
+        item = _object(line, where)
+        if item.get("kind") not in kinds or "result" not in item:
+            raise DataError(f"{where}: kind {item.get('kind')!r}; expected one of {list(kinds)}.")
+        result: Any = parse_form(kinds[item["kind"]], json.dumps(item["result"]), where)
+        if result.suite_digest != suite.digest:
+            raise DataError(f"{where}: belongs to another suite than line 1.")
+        found[item["kind"]].append(result)
+    return MatrixFiles(
+        suite=suite,
+        cells={result.cell.key: result for result in found["cell"]},
+        columns={result.column: result for result in found["column"]},
+        searches={(result.recipe, result.column): result for result in found["search"]},
+    ).in_order()
+
+
+def read_folder(folder: Path) -> MatrixFiles:
+    """Read the folder of a matrix.
+
+    Raises:
+        DataError: There is no matrix, or a damaged file.
+    """
+    layout = Layout(folder)
+    if not layout.suite_file.exists():
+        raise DataError(
+            f"{folder} has no suite.json; give the folder of a matrix, or a packed file."
+        )
+    suite = Suite.read(layout.suite_file)
+    rows, names = [r.label for r in suite.recipes], [e.name for e in suite.envs]
+    return MatrixFiles(
+        suite=suite,
+        cells={c.key: r for c in suite.cells if (r := layout.cell(suite, c)) is not None},
+        columns={name: r for name in names if (r := layout.column(suite, name)) is not None},
+        searches={
+            (row, name): r
+            for row in rows
+            for name in names
+            if suite.lr_search and (r := layout.search(suite, row, name)) is not None
+        },
+    )
+
+
+def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFiles:
+    """Merge results of one suite that were computed in parts.
+
+    Args:
+        parts: The results.
+        names: Where each comes from, for errors.
+
+    Raises:
+        DataError: Parts of different suites, other starts of a column, or two different results of
+            a cell.
+    """
+    first = parts[0]
+    cells, columns, searches = dict(first.cells), dict(first.columns), dict(first.searches)
+    for part, name in zip(parts[1:], names[1:], strict=True):
+        if part.suite.digest != first.suite.digest:
+            raise DataError(
+                f"{name} holds suite {part.suite.name!r} version {part.suite.version}, {names[0]} "
+                f"{first.suite.name!r} version {first.suite.version}: only parts of one suite can "
+                "be merged."
+            )
+        for key, column in part.columns.items():
+            old = columns.get(key)
+            if old and old.start_digest and column.start_digest not in ("", old.start_digest):
+                raise DataError(
+                    f"{name}: column {key!r} starts from another model than in {names[0]} (made on "
+                    "another machine, it may differ by rounding). Fill one part from a copy of the "
+                    "other's columns and starting models."
+                )
+            if old is None or old.state != "finished":
+                columns[key] = column
+        for key, cell in part.cells.items():
+            cells[key] = _better(cells.get(key), cell, f"{name}: cell {key!r}")
+        for pair, search in part.searches.items():
+            known = searches.get(pair)
+            if known is None or known.state != "finished":
+                searches[pair] = search
+    return MatrixFiles(first.suite, cells, columns, searches).in_order()
+
+
+def _better(old: CellResult | None, new: CellResult, where: str) -> CellResult:
+    if old is None or old.state != "finished":
+        return new
+    if new.state == "finished" and (old.training, old.tries) != (new.training, new.tries):
+        raise DataError(f"{where} is finished in another part too, with other results; keep one.")
+    return old
+
+
+def _lines(results: MatrixFiles) -> Iterator[dict[str, Any]]:
+    suite = results.suite
+    yield {"format": FORMAT, "suite": _plain(suite)}
+    for name, column in results.columns.items():
+        named = isinstance(suite.column(name).start, NamedStart)
+        start = column.start if named else ""
+        kept = column.model_copy(update={"start": start, "reason": hide_paths(column.reason)})
+        yield {"kind": "column", "result": _plain(kept)}
+    for search in results.searches.values():
+        kept = search.model_copy(update={"reason": hide_paths(search.reason)})
+        yield {"kind": "search", "result": _plain(kept)}
+    for cell in results.cells.values():
+        texts = {"reason": hide_paths(cell.reason), "trace": hide_paths(cell.trace)}
+        yield {"kind": "cell", "result": _plain(cell.model_copy(update=texts))}
+
+
+def _plain(form: Form) -> dict[str, Any]:
+    return form.model_dump(mode="json", by_alias=True)
+
+
+def hide_paths(text: str) -> str:
+    """Return a text without the folders of absolute paths in it."""
+    return _FOLDER.sub("", text)
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file.") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); it was cut or damaged.") from error
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{where}: not JSON ({error}); the file was cut or damaged.") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: expected a JSON object.")
+    return found
