@@ -61,8 +61,8 @@ class Turn:
         spawned: First prompts ``[n]`` of the sessions that the action asked for and that can
             still be opened.
         debug_info: The environment's ``debug_info`` about the action, JSON data for people to read.
-        state: The environment's ``state_digest`` where the action was taken; empty unless the
-            runner records states.
+        state: The environment's ``state_digest`` where the action was taken, the same in all parts
+            of a cut action; empty unless the runner records states.
     """
 
     parent: int

@@ -71,6 +71,16 @@ class Rich(Guess):
         return super().judge(episode, number)._replace(terms={"a": 0.6, "b": 0.6})
 
 
+class Loud(Guess):
+    """Its noise is beyond the bound that it declares."""
+
+    reward_noise = 0.01
+
+    def judge(self, episode, number):
+        outcome = super().judge(episode, number)
+        return outcome._replace(terms={**outcome.terms, "noise": -0.02})
+
+
 class Unnamed(Guess):
     def _close(self, *args):
         text, reward, *rest = super()._close(*args)
@@ -313,6 +323,7 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("no step after the end", Patient),
     ("texts are in the space", Surrogate),
     ("rewards are named, finite and in range", Rich),
+    ("rewards are named, finite and in range", Loud),
     ("rewards are named, finite and in range", Unnamed),
     ("same seed, same episode", Memoryful),
     ("other seed, other episode", Unseeded),

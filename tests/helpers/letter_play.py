@@ -6,6 +6,8 @@ from typing import Any
 
 import gymnasium as gym
 
+import turngym.envs  # noqa: F401 - registers
+
 
 def make(name: str, **settings: Any) -> Any:
     return gym.make(f"{name}-v0", **settings).unwrapped

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.learning import LADDER, STEPS
 
 from turngym.agents.models.random_init import BlankSettings, blank_model
 from turngym.algos.learner.settings import LearnerSettings
@@ -31,11 +32,19 @@ OURS = [e for e in all_ids(hidden=True) if find_environment(e).builtin]
 MEMBERS = [["Retail-v0", {"max_turns": 4}, 1], ["MathWord-v0", {}, 1]]
 ALWAYS = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")
 """One recipe of each family; the others meet the later worlds in the slow run."""
-EARLY = ("SearchQA-v0", *(e for e in OURS if find_environment(e).hidden))
+EARLY = ("SearchQA-v0", *STEPS)
+LATE = tuple(e for e in LADDER if e != "Keys-v0")
+"""Variants of the early ones, for the slow run."""
 MIXED = ("grpo", "tarl", "tarlppo")
 """Recipes that are tried on a mixture; its members are rows of their own."""
 CELLS = [
-    pytest.param(name, env_id, marks=() if name in ALWAYS or env_id in EARLY else pytest.mark.slow)
+    pytest.param(
+        name,
+        env_id,
+        marks=()
+        if env_id in EARLY or (name in ALWAYS and env_id not in LATE)
+        else pytest.mark.slow,
+    )
     for env_id in OURS
     for name in RECIPES
     if env_id != "MixedTasks-v0" or name in MIXED

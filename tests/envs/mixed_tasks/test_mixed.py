@@ -85,6 +85,15 @@ def test_forks_and_pickles_go_on_as_the_original() -> None:
         assert len({t.digest() for t in (*twins, env)}) == 1
 
 
+def test_chance_and_noise_of_a_member_are_the_mixture_s() -> None:
+    members = [["Noise-v0", {"noise": 0.5}, 1], ["Keys-v0", {}, 1]]
+    slow = {"the same in another process": "checked elsewhere"}
+    check_text_env("MixedTasks-v0", tasks_checked=6, exempt=slow, members=members)
+    env = mixed(members)
+    assert (env.chance, env.reward_noise, env.reward_range) == (True, 2.0, (-2.0, 3.0))
+    assert not mixed(MATHS).chance
+
+
 def test_words_and_spaces_are_united() -> None:
     env = mixed({"MathWord-v0": 1, "SearchQA-v0": 2}, size="micro")
     assert env.stop == ("</answer>", "</search>")
