@@ -194,13 +194,13 @@ def test_only_the_first_letter_of_a_corridor_counts() -> None:
     world = Corridor(delay=3)
     tasks = world.draw_tasks(np.random.default_rng(0), 3)
     for first, wanted in ((0, 1.0), (1, 0.0)):
-        states, gained = world.begin(tasks), np.zeros(3)
+        states, gained, over = world.begin(tasks), np.zeros(3), np.zeros(3, dtype=bool)
         for turn in range(4):
             moves = world.step(
                 states, np.full(3, first if turn == 0 else 2), tasks, np.random.default_rng(0)
             )
-            states, gained = moves.states, gained + moves.reward
-        assert moves.done.all()
+            states, gained, over = moves.states, gained + moves.reward, moves.done
+        assert over.all()
         assert gained.tolist() == [wanted] * 3
 
 
@@ -266,5 +266,6 @@ def test_every_family_has_a_world_and_an_arm_per_row(name: str) -> None:
         world, arms = world_of(family, size), arms_of(family, size)
         assert set(family.rows) <= set(arms)
         assert world.contexts > 0
-    learned = learn(world, arms[family.rows[-1]], Schedule(seeds=2, actions=600, per_step=200))
+    world, arm = world_of(family, family.middle), arms_of(family)[family.rows[-1]]
+    learned = learn(world, arm, Schedule(seeds=2, actions=600, per_step=200))
     assert np.isfinite(learned.area).all()
