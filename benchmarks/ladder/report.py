@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.statistics import Estimate
 from ..matrix.plots import Plot
-from ..matrix.report import FILTERS, interval, one_line, write_pages
+from ..matrix.report import FILTERS, one_line, write_pages
 from ..matrix.report import TEMPLATES as MATRIX_TEMPLATES
 from ..matrix.results import Results
 from ..matrix.suite import Suite
@@ -117,8 +118,17 @@ def format_rung(rung: Rung | None) -> str:
 
 
 def format_area(rung: Rung | None) -> str:
-    """Format a mean area with its interval, as percentages."""
-    return "–" if rung is None else interval(rung.area)
+    """Format a mean area with its interval, as percentages; one seed has no interval."""
+    if rung is None or not rung.areas:
+        return "–"
+    if rung.area is None:  # of one seed there is no interval
+        return f"{100 * sum(rung.areas.values()) / len(rung.areas):.1f}"
+    return format_estimate(rung.area)
+
+
+def format_estimate(value: Estimate) -> str:
+    """Format a share with its interval, as percentages."""
+    return f"{100 * value.mean:.1f} ({100 * value.low95:.1f} to {100 * value.high95:.1f})"
 
 
 def format_difference(compared: Comparison | None) -> str:
@@ -147,6 +157,7 @@ def format_size(size: Size | None) -> str:
 LADDER_FILTERS = FILTERS | {
     "rung": format_rung,
     "area": format_area,
+    "estimate": format_estimate,
     "difference": format_difference,
     "verdict": format_verdict,
     "size": format_size,

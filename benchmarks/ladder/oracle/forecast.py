@@ -14,9 +14,9 @@ from ....envs.utils.seed_tests import SeedTest, compare_seeds, seed_interval
 from ....envs.utils.statistics import Estimate
 from ....leaderboard.schema.base import Form
 from ..families import CONTROL, FAMILIES, SOLVED, Family, Size
-from .arms import arms_of, world_of
+from .arms import arms_of, twin_of
 from .learning import Schedule, learn
-from .worlds import Doubles
+from .twins import Doubles
 
 VERSION = 1
 """Raised with every change of the oracle that changes its numbers."""
@@ -167,11 +167,11 @@ def forecast_size(family: Family, size: Size | str, seeds: int) -> list[ArmForec
 
 
 def _play_arms(family: Family, size: Size | str, rate: float, seeds: int) -> list[ArmForecast]:
-    world = world_of(family, size)
+    twin = twin_of(family, size)
     baseline: Doubles | None = None
     rows = []
     for number, (label, arm) in enumerate(arms_of(family, size).items()):
-        run = learn(world, arm, replace(schedule_of(family), lr=rate, seeds=seeds, seed=number))
+        run = learn(twin, arm, replace(schedule_of(family), lr=rate, seeds=seeds, seed=number))
         test = None
         if baseline is None:
             baseline = run.area

@@ -1,4 +1,4 @@
-"""The oracle: its worlds keep their environments' rules, its arms the published order."""
+"""The oracle: its twins keep their environments' rules, its arms the published order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from turngym.benchmarks.ladder.families import FAMILIES, find_family
 from turngym.benchmarks.ladder.oracle import forecast as forecasts
-from turngym.benchmarks.ladder.oracle.arms import ARMS, arms_of, world_of
+from turngym.benchmarks.ladder.oracle.arms import ARMS, arms_of, twin_of
 from turngym.benchmarks.ladder.oracle.credit import RULES, Memory, Settings, standardise, to_go
 from turngym.benchmarks.ladder.oracle.learning import Arm, Clip, Schedule, learn
 from turngym.benchmarks.ladder.oracle.rollouts import Branches, Chains, Table, Trees
-from turngym.benchmarks.ladder.oracle.worlds import Corridor, Doors, Rooms, World
+from turngym.benchmarks.ladder.oracle.twins import Corridor, Doors, Rooms, Twin
 from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.diagnostic.rooms import KEYS
 
@@ -71,14 +71,14 @@ def test_arms_take_the_same_steps_for_the_same_actions(rollout: Any) -> None:
     assert learned.actions == pytest.approx(5_000, rel=0.06)
 
 
-def played(rollout: Any, world: World, groups: int = 40) -> Any:
-    table = Table(world, np.zeros((2, world.contexts, world.letters)), np.random.default_rng(1))
+def played(rollout: Any, twin: Twin, groups: int = 40) -> Any:
+    table = Table(twin, np.zeros((2, twin.contexts, twin.letters)), np.random.default_rng(1))
     return rollout(table, groups)
 
 
-@pytest.mark.parametrize("world", [LOTTERY, Rooms(rooms=3)], ids=["doors", "rooms"])
-def test_endings_of_a_tree_share_their_prefix(world: World) -> None:
-    batch = played(Trees(trees=2, nodes=2), world)
+@pytest.mark.parametrize("twin", [LOTTERY, Rooms(rooms=3)], ids=["doors", "rooms"])
+def test_endings_of_a_tree_share_their_prefix(twin: Twin) -> None:
+    batch = played(Trees(trees=2, nodes=2), twin)
     for first in (0, 3):
         for leaf in (first + 1, first + 2):
             copied = batch.valid[:, :, leaf] & ~batch.own[:, :, leaf]
@@ -131,10 +131,10 @@ def test_the_critic_learns_the_value_of_its_contexts() -> None:
 
 
 def test_a_clip_holds_the_table_near_its_data() -> None:
-    world = Doors(doors=4, noise=0.5)
+    twin = Doors(doors=4, noise=0.5)
     schedule = Schedule(seeds=4, actions=2_000, per_step=1_000, lr=0.12)
     finals = [
-        learn(world, Arm(updates=64, clip=clip), schedule).final.mean()
+        learn(twin, Arm(updates=64, clip=clip), schedule).final.mean()
         for clip in (Clip(), Clip(ratio="sequence", low=3e-4, high=4e-4))
     ]
     assert finals[0] > finals[1] + 0.05
@@ -145,22 +145,22 @@ def test_unknown_credit_is_refused() -> None:
         Arm(credit="grupo")
 
 
-def replay(env_id: str, world: World, letters: Any, settings: dict[str, Any], walks: int) -> None:
+def replay(env_id: str, twin: Twin, letters: Any, settings: dict[str, Any], walks: int) -> None:
     """Play the same letters in an environment and in its tabular twin, and compare."""
     env: Any = gym.make(env_id, size="micro", **settings).unwrapped
     rng = np.random.default_rng(3)
     for walk in range(walks):
         env.reset(seed=walk, options={"split": "train", "task": walk})
-        tasks = world.draw_tasks(np.random.default_rng(walk), 1)
-        if isinstance(world, Corridor):
+        tasks = twin.draw_tasks(np.random.default_rng(walk), 1)
+        if isinstance(twin, Corridor):
             tasks[:] = 0
-        states = world.begin(tasks)
+        states = twin.begin(tasks)
         done = False
         while not done:
             action = int(rng.choice(3, p=[0.6, 0.2, 0.2]))
             letter = letters(env, action)
             _, reward, terminated, truncated, _ = env.step(letter)
-            moves = world.step(states, np.array([action]), tasks, rng)
+            moves = twin.step(states, np.array([action]), tasks, rng)
             states, done = moves.states, bool(moves.done[0])
             assert reward == pytest.approx(moves.reward[0])
             assert done == (terminated or truncated)
@@ -181,22 +181,22 @@ def door_letter(env: Any, action: int) -> str:
 )
 def test_rooms_keep_the_rules_of_their_environment(family: str, size: Any) -> None:
     found = find_family(family)
-    replay(found.env_id, world_of(found, size), key_letter, found.settings(size), walks=30)
+    replay(found.env_id, twin_of(found, size), key_letter, found.settings(size), walks=30)
 
 
 @pytest.mark.parametrize(("family", "size"), [("Judge", 4), ("Rare", 3), ("Noise", "control")])
 def test_doors_keep_the_rules_of_their_environment(family: str, size: Any) -> None:
     found = find_family(family)
-    replay(found.env_id, world_of(found, size), door_letter, found.settings(size), walks=30)
+    replay(found.env_id, twin_of(found, size), door_letter, found.settings(size), walks=30)
 
 
 def test_only_the_first_letter_of_a_corridor_counts() -> None:
-    world = Corridor(delay=3)
-    tasks = world.draw_tasks(np.random.default_rng(0), 3)
+    twin = Corridor(delay=3)
+    tasks = twin.draw_tasks(np.random.default_rng(0), 3)
     for first, wanted in ((0, 1.0), (1, 0.0)):
-        states, gained, over = world.begin(tasks), np.zeros(3), np.zeros(3, dtype=bool)
+        states, gained, over = twin.begin(tasks), np.zeros(3), np.zeros(3, dtype=bool)
         for turn in range(4):
-            moves = world.step(
+            moves = twin.step(
                 states, np.full(3, first if turn == 0 else 2), tasks, np.random.default_rng(0)
             )
             states, gained, over = moves.states, gained + moves.reward, moves.done
@@ -205,30 +205,30 @@ def test_only_the_first_letter_of_a_corridor_counts() -> None:
 
 
 def test_boxes_pay_for_coins_and_cost_for_asks() -> None:
-    world = world_of(find_family("Spawn"), 3)
+    twin = twin_of(find_family("Spawn"), 3)
     tasks = np.array([[1.0, 0.0]])
-    states, total, rng = world.begin(tasks), 0.0, np.random.default_rng(0)
+    states, total, rng = twin.begin(tasks), 0.0, np.random.default_rng(0)
     for action in (0, 3, 2, 3):  # ask for the box, stop, take its coin, stop
-        moves = world.step(states, np.array([action]), tasks, rng)
+        moves = twin.step(states, np.array([action]), tasks, rng)
         states, total = moves.states, total + float(moves.reward[0])
     assert moves.done.all()
     assert total == pytest.approx(1.0)
-    assert world.measure(states, tasks) == pytest.approx([1.0])
+    assert twin.measure(states, tasks) == pytest.approx([1.0])
 
 
 def test_sessions_need_credit_that_reaches_across_them() -> None:
     family = find_family("Spawn")
-    arms, world = arms_of(family, 3), world_of(family, 3)
+    arms, twin = arms_of(family, 3), twin_of(family, 3)
     schedule = Schedule(seeds=6, actions=6_000, per_step=256, lr=0.12)
-    finals = {n: learn(world, arms[n], schedule).final.mean() for n in ("pasa", "ppo", "grpo")}
+    finals = {n: learn(twin, arms[n], schedule).final.mean() for n in ("pasa", "ppo", "grpo")}
     assert finals["ppo"] < 0.2
     assert min(finals["pasa"], finals["grpo"]) > 0.8
 
 
 def test_verdicts_show_where_the_outcome_is_all_or_nothing() -> None:
-    world = Doors(doors=6, all_or_nothing=True, judged=True)
+    twin = Doors(doors=6, all_or_nothing=True, judged=True)
     schedule = Schedule(seeds=6, actions=6_000, per_step=256, lr=0.12)
-    areas = {n: learn(world, ARMS[n], schedule).area.mean() for n in ("grpo", "tarl", "tarlturns")}
+    areas = {n: learn(twin, ARMS[n], schedule).area.mean() for n in ("grpo", "tarl", "tarlturns")}
     assert min(areas["tarl"], areas["tarlturns"]) > areas["grpo"] + 0.1
 
 
@@ -260,12 +260,12 @@ def test_a_forecast_says_what_can_show_and_is_kept(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_family_has_a_world_and_an_arm_per_row(name: str) -> None:
+def test_every_family_has_a_twin_and_an_arm_per_row(name: str) -> None:
     family = FAMILIES[name]
     for size in (*family.sizes, "control"):
-        world, arms = world_of(family, size), arms_of(family, size)
+        twin, arms = twin_of(family, size), arms_of(family, size)
         assert set(family.rows) <= set(arms)
-        assert world.contexts > 0
-    world, arm = world_of(family, family.middle), arms_of(family)[family.rows[-1]]
-    learned = learn(world, arm, Schedule(seeds=2, actions=600, per_step=200))
+        assert twin.contexts > 0
+    twin, arm = twin_of(family, family.middle), arms_of(family)[family.rows[-1]]
+    learned = learn(twin, arm, Schedule(seeds=2, actions=600, per_step=200))
     assert np.isfinite(learned.area).all()
