@@ -12,9 +12,13 @@ from rich.console import Console
 
 from ...envs.core.errors import BadValueError, UnknownNameError
 from .arguments import Repeated
-from .tables import say
+from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..ladder.families import Family
+    from ..ladder.oracle.forecast import Oracle
     from ..matrix.executors import Executor
     from ..matrix.suite import Suite
 
@@ -31,7 +35,11 @@ class Command:
 
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), full
-            (a model of the papers' size, on GPUs), or a suite file (.json).
+            (a model of the papers' size, on GPUs), ladder (diagnostic families, two hours),
+            ladder-full (a night), separating (real environments that tell recipes apart), or a
+            suite file (.json).
+        oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
+            show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
             parts of one suite.
         pack: Folder of a matrix whose results become one file, repeatable likewise.
@@ -49,6 +57,7 @@ class Command:
     """
 
     suite: str | None = None
+    oracle: bool = False
     report: Repeated = ()
     pack: Repeated = ()
     speed: bool = False
@@ -70,7 +79,12 @@ def run(command: Command) -> None:
     asked = [command.suite is not None, command.report, command.pack, command.speed]
     if sum(map(bool, asked)) != 1:
         raise BadValueError("bench: give one of --suite NAME, --report PATH, --pack and --speed.")
-    if command.suite is not None:
+    if command.oracle and command.suite is None:
+        raise BadValueError("bench: --oracle goes with --suite ladder or ladder-full.")
+    if command.oracle:
+        _refuse_extra(command, ("workers",), "--oracle")
+        ask_oracle(command, find_suite(command.suite or ""))
+    elif command.suite is not None:
         fill(command, find_suite(command.suite))
     elif command.report:
         _refuse_extra(command, ("only", "workers"), "--report")
@@ -109,6 +123,51 @@ def fill(command: Command, suite: Suite) -> None:
     report([out], out, command.baseline)
 
 
+def ask_oracle(command: Command, suite: Suite) -> None:
+    """Print what the oracle says of the wanted families, and write it beside the results.
+
+    Raises:
+        BadValueError: The suite is no ladder, or the folder is another suite's.
+    """
+    from ..ladder.oracle.forecast import consult
+    from ..ladder.report import ORACLE_FILE, refuse_other
+    from ..ladder.suites import families_of, sizes_of
+    from ..matrix.layout import Layout
+
+    refuse_other(suite, f"--suite {suite.name}")
+    columns = {cell.column for cell in suite.only(command.only)}
+    wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
+    quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
+    out = Path(command.out or Path("runs") / f"bench-{suite.name}")
+    out.mkdir(parents=True, exist_ok=True)
+    Layout(out).claim(suite)
+    path = out / ORACLE_FILE
+    for family in wanted:
+        oracle = consult([family], quick=quick, path=path)
+        table_console().print(forecast_table(oracle, family))
+    say(f"oracle      {path}")
+
+
+def forecast_table(oracle: Oracle, family: Family) -> Table:
+    """Return what the oracle says of each arm by column, and its difference from the baseline."""
+    forecast = oracle.find(family.name)
+    rows = forecast.rows if forecast else ()
+    columns = list(dict.fromkeys(row.column for row in rows))
+    table = plain_table(family.name, right=columns, title=family.asks, title_justify="left")
+    for arm in dict.fromkeys(row.arm for row in rows):
+        cells = []
+        for row in (row for row in rows if row.arm == arm):
+            if row.against is None:
+                half = (row.area.high95 - row.area.low95) / 2
+                cells.append(f"area {row.area.mean:.3f} ±{half:.3f}")
+                continue
+            half = (row.against.high95 - row.against.low95) / 2
+            strong = "bold" if row.says in ("can show", "differs") else "dim"
+            cells.append(f"[{strong}]{row.says}[/] {row.against.difference:+.3f} ±{half:.3f}")
+        table.add_row(f"[bold]{arm}[/]", *cells)
+    return table
+
+
 def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
     """Return where the cells run.
 
@@ -140,15 +199,17 @@ def find_suite(name: str) -> Suite:
         UnknownNameError: Neither.
         DataError: A file that holds no suite.
     """
+    from ..ladder.suites import SUITES as LADDERS
     from ..matrix.suite import Suite
     from ..matrix.suites import SUITES
 
-    if name in SUITES:
-        return SUITES[name]
+    suites = {**SUITES, **LADDERS}
+    if name in suites:
+        return suites[name]
     path = Path(name)
     if path.suffix == ".json" and path.is_file():
         return Suite.read(path)
-    raise UnknownNameError("suite", name, [*SUITES, "a suite file (.json)"])
+    raise UnknownNameError("suite", name, [*suites, "a suite file (.json)"])
 
 
 def report_folder(part: Path, out: str | None) -> Path:
@@ -160,9 +221,15 @@ def report_folder(part: Path, out: str | None) -> Path:
 
 def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     """Write the report and print where it lies."""
+    from ..ladder.report import write_ladder
+    from ..ladder.suites import is_ladder
     from ..matrix.report import write_report
+    from ..matrix.results import Results
 
-    for path in write_report(parts, folder, baseline):
+    pages = write_report(parts, folder, baseline)
+    if is_ladder(Results.read(*parts).suite):
+        pages += write_ladder(parts, folder, baseline)
+    for path in pages:
         say(f"report      {path}")
 
 

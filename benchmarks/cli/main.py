@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "eval": "Score agents on the first N tasks of a split.",
         "starters": "Score the small starting models, sampled and greedy.",
         "view": "Write rollouts or episodes as one HTML page.",
+        "probe": "Measure what in an environment matters for the choice of an algorithm.",
         "bench": "Fill the benchmark matrix, write its report, or measure speed.",
         "claims": "Test the papers' headline statements at small scale.",
         "credit": "Measure how well recipes' credit matches the truth of each turn.",

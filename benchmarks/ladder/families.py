@@ -17,6 +17,8 @@ from ...leaderboard.schema.base import Form
 Size = int | float
 CONTROL = "control"
 """Name of a family's control in place of a size."""
+WARMUP = 5
+"""Optimiser steps over which the learning rate of every row rises."""
 SOLVED = 0.8
 """Share of the expert's measure from which a run has solved a size."""
 
@@ -45,7 +47,9 @@ class Family(Form):
         same: Rows with the gradient of another one here, by label; they are not run.
         same_because: Why these are one gradient.
         ceilings: Best measure that can be reached, by size or ``control``, where it is not 1.
-        letters: Number of letters that the starting model writes equally often.
+        letters: Number of letters that can be written.
+        start: Changes to the settings of the starting model, which else makes all letters
+            equally likely.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Family(Form):
     same_because: str = ""
     ceilings: Mapping[str, float] = Field(default_factory=dict)
     letters: int = 3
+    start: Mapping[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Family:
@@ -110,11 +115,18 @@ class Family(Form):
         minibatches = min(updates, 16)
         return {
             "optim.lr": self.lr,
+            "optim.warmup_steps": WARMUP,
             "optim.minibatches": minibatches,
             "optim.epochs": max(1, updates // minibatches),
         }
 
 
+_KNOWS_PLACES = {"mistakes": 0.55, "err_steps": 80}
+"""Errs a little less: who knows no places yet would settle on one letter for all doors."""
+_LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
+"""Has seen a player who looks and then names what it saw, too briefly to do the same."""
+_READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
+"""Follows the labels now and then: asking at random only costs, and is unlearned at once."""
 _UPDATED_ONCE = {"dapo": "grpo", "gspo": "grpo", "tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"}
 _WHY_SAME = (
     "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
@@ -142,6 +154,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Corridor",
@@ -184,14 +197,14 @@ FAMILIES: Mapping[str, Family] = {
             mechanism="Whoever takes equal observations for equal states is misled.",
             setting="rooms",
             sizes=(3, 4, 5, 6, 9),
-            quick=(3, 6, 9),
-            middle=6,
+            quick=(3, 4, 6),
+            middle=4,
             fixed={"aliases": 3},
             control={"aliases": 1},
             tokens=12_000,
             tokens_per_step=256,
             lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo"),
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
         ),
@@ -202,17 +215,18 @@ FAMILIES: Mapping[str, Family] = {
             mechanism="Baselines over more paths are estimated better; nothing else should help.",
             setting="noise",
             sizes=(0.25, 0.5, 1.0, 2.0, 4.0),
-            quick=(0.5, 1.0, 2.0),
-            middle=1.0,
-            fixed={"doors": 4},
+            quick=(1.0, 2.0, 4.0),
+            middle=2.0,
+            fixed={"doors": 3},
             control={"noise": 0.0},
             measure="right",
             tokens=12_000,
             tokens_per_step=256,
-            lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo"),
+            lr=1e-3,
+            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
-            same_because=_WHY_SAME + "; SPO refuses returns outside the environment's range",
+            same_because=_WHY_SAME,
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Fog",
@@ -226,13 +240,14 @@ FAMILIES: Mapping[str, Family] = {
             fixed={"looks": 3},
             control={"fog": 0.0},
             tokens=12_000,
-            tokens_per_step=256,
-            lr=2e-3,
+            tokens_per_step=512,
+            lr=5e-4,
             rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
             ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
             letters=4,
+            start=_LOOKS,
         ),
         Family(
             name="Judge",
@@ -241,15 +256,16 @@ FAMILIES: Mapping[str, Family] = {
             mechanism="Verdicts tell what the outcome hides; turn by turn they tell it exactly.",
             setting="doors",
             sizes=(3, 4, 5, 6, 8),
-            quick=(3, 4, 6),
-            middle=4,
+            quick=(4, 6, 8),
+            middle=6,
             control={"judged": False},
             tokens=12_000,
             tokens_per_step=256,
-            lr=2e-3,
+            lr=1e-3,
             rows=("grpo", "tarl", "tarlturns", "treegrpo", "ppo"),
             same={"dapo": "grpo", "gspo": "grpo", "pasa": "ppo"},
             same_because=_WHY_SAME.replace("nobody judges and ", ""),
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Spawn",
@@ -257,36 +273,38 @@ FAMILIES: Mapping[str, Family] = {
             asks="What a session earns is decided by the session that asked for it.",
             mechanism="Values of the sessions asked for carry credit across them (PaSa).",
             setting="boxes",
-            sizes=(2, 3, 4, 5),
-            quick=(2, 3, 5),
-            middle=3,
+            sizes=(3, 4, 5),
+            quick=(3, 4, 5),
+            middle=4,
             control={"forced": True},
             measure="coins",
             tokens=12_000,
             tokens_per_step=256,
-            lr=2e-3,
+            lr=1e-3,
             rows=("grpo", "pasa", "ppo", "tarl", "tarlturns", "reinforcepp"),
             same={"dapo": "grpo", "gspo": "grpo"},
             same_because=_WHY_SAME.partition("; nobody")[0],
             letters=5,
+            start=_READS_LABELS,
         ),
         Family(
             name="Stale",
             env_id="Noise-v0",
             asks="Many updates on a batch: the policy moves away from the one that played.",
             mechanism="Clips hold the policy near its data (PPO's by token, GSPO's by path).",
-            sizes=(2, 4, 16, 64),
-            quick=(4, 16, 64),
+            sizes=(2, 4, 8, 16, 32),
+            quick=(4, 16, 32),
             middle=16,
             updates=True,
-            fixed={"noise": 0.5, "doors": 4},
+            fixed={"noise": 0.5, "doors": 3},
             measure="right",
-            tokens=12_000,
+            tokens=8_192,
             tokens_per_step=1024,
             lr=2e-3,
             rows=("grpo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
             same={"tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"},
             same_because="nobody judges and there are no sessions",
+            start=_KNOWS_PLACES,
         ),
         Family(
             name="Rare",

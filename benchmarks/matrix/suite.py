@@ -124,7 +124,7 @@ class SuiteEnv(Form):
     max_lag: int | None = Field(default=None, ge=0)
     importance_cap: float | None = Field(default=None, ge=1)
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
-    rows: tuple[str, ...] = ()
+    rows: list[str] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod

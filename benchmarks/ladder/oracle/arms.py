@@ -1,4 +1,4 @@
-"""Which tabular world and which tabular arms stand for a family and its rows."""
+"""Which tabular twin and which tabular arms stand for a family and its rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..families import CONTROL, Family, Size
 from .credit import Settings
 from .learning import Arm, Clip
 from .rollouts import Branches, Chains, Trees
-from .worlds import Boxes, Corridor, Doors, Fog, Rooms, World
+from .twins import Boxes, Corridor, Doors, Fog, Rooms, Twin
 
 _PLAIN = Arm(rollout=Chains(n=8))
 _SINGLE = Arm(rollout=Chains(n=1))
@@ -46,31 +46,31 @@ MORE: Mapping[str, Mapping[str, Arm]] = {
 """Variants that only the oracle plays, by family."""
 
 
-def _lottery(luck: float = 0.8, doors: int = 3, free: int = 3) -> World:
+def _lottery(luck: float = 0.8, doors: int = 3, free: int = 3) -> Twin:
     return Doors(doors=doors, free=free, luck=luck)
 
 
-def _keys(rooms: int = 4, revisits: bool = True) -> World:
+def _keys(rooms: int = 4, revisits: bool = True) -> Twin:
     return Rooms(rooms=rooms, fatal=not revisits)
 
 
-def _aliases(rooms: int = 6, aliases: int = 3) -> World:
+def _aliases(rooms: int = 6, aliases: int = 3) -> Twin:
     return Rooms(rooms=rooms, dead_ends=False, aliases=aliases)
 
 
-def _noise(doors: int = 4, noise: float = 1.0) -> World:
+def _noise(doors: int = 4, noise: float = 1.0) -> Twin:
     return Doors(doors=doors, noise=noise)
 
 
-def _judge(doors: int = 6, judged: bool = True) -> World:
+def _judge(doors: int = 6, judged: bool = True) -> Twin:
     return Doors(doors=doors, all_or_nothing=True, judged=judged)
 
 
-def _rare(doors: int = 5) -> World:
+def _rare(doors: int = 5) -> Twin:
     return Doors(doors=doors, all_or_nothing=True)
 
 
-_WORLDS: Mapping[str, Callable[..., World]] = {
+_TWINS: Mapping[str, Callable[..., Twin]] = {
     "Lottery-v0": _lottery,
     "Corridor-v0": lambda delay=8: Corridor(delay=delay),
     "Keys-v0": _keys,
@@ -83,9 +83,9 @@ _WORLDS: Mapping[str, Callable[..., World]] = {
 }
 
 
-def world_of(family: Family, size: Size | str) -> World:
+def twin_of(family: Family, size: Size | str) -> Twin:
     """Return the tabular twin of a family's environment at a size, or of its control."""
-    return _WORLDS[family.env_id](**family.settings(size))
+    return _TWINS[family.env_id](**family.settings(size))
 
 
 def arms_of(family: Family, size: Size | str = CONTROL) -> dict[str, Arm]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .rollouts import Batch
-from .worlds import Doubles
+from .twins import Bools, Doubles
 
 EPS = 1e-6
 
@@ -51,9 +51,7 @@ Rule = Callable[[Batch, Memory, Settings], Doubles]
 """Advantages ``[S, G, P, T]`` of a batch; may learn in the memory."""
 
 
-def standardise(
-    values: Doubles, axes: int | tuple[int, ...], mask: Doubles | None = None
-) -> Doubles:
+def standardise(values: Doubles, axes: int | tuple[int, ...], mask: Bools | None = None) -> Doubles:
     """Return z-scores with the unbiased deviation over some axes; 0 where all are equal."""
     weights = np.ones_like(values) if mask is None else np.broadcast_to(mask, values.shape)
     count = np.maximum(weights.sum(axes, keepdims=True), 1)
@@ -140,7 +138,7 @@ def session_critic(batch: Batch, memory: Memory, settings: Settings) -> Doubles:
 
 
 def _with_critic(
-    batch: Batch, memory: Memory, settings: Settings, rewards: Doubles, ends: Doubles
+    batch: Batch, memory: Memory, settings: Settings, rewards: Doubles, ends: Bools
 ) -> Doubles:
     values = np.take_along_axis(memory.values[:, None, None, :], batch.context, axis=-1)
     values = values * batch.valid

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -13,10 +13,10 @@ from ....envs.core.digest import digest_of
 from ....envs.utils.seed_tests import SeedTest, compare_seeds, seed_interval
 from ....envs.utils.statistics import Estimate
 from ....leaderboard.schema.base import Form
-from ..families import CONTROL, SOLVED, Family, Size
-from .arms import arms_of, world_of
+from ..families import CONTROL, FAMILIES, SOLVED, Family, Size
+from .arms import arms_of, twin_of
 from .learning import Schedule, learn
-from .worlds import Doubles
+from .twins import Doubles
 
 VERSION = 1
 """Raised with every change of the oracle that changes its numbers."""
@@ -65,11 +65,13 @@ class FamilyForecast(Form):
 
     Attributes:
         family: Its name.
+        digest: Hash of the family, the sizes, the number of seeds and the oracle's version.
         baseline: The arm that the others are compared with.
         rows: One per column and arm.
     """
 
     family: str
+    digest: str
     baseline: str
     rows: tuple[ArmForecast, ...]
 
@@ -83,13 +85,11 @@ class Oracle(Form):
 
     Attributes:
         version: Version of the oracle.
-        digest: Hash of the families and the number of seeds.
         seeds: Seeds of every arm.
         families: One forecast each.
     """
 
     version: int
-    digest: str
     seeds: int
     families: tuple[FamilyForecast, ...]
 
@@ -101,31 +101,38 @@ class Oracle(Form):
 def consult(
     families: Sequence[Family], *, quick: bool = True, seeds: int = 100, path: Path | None = None
 ) -> Oracle:
-    """Return the forecasts of families, from ``path`` where they lie there already.
+    """Return the forecasts of families; those that a file has already are kept.
 
     Args:
         families: The families.
         quick: Only the quick suite's sizes.
         seeds: Seeds of every arm.
-        path: File of the oracle, which is written; None computes and writes nothing.
+        path: File of the oracle, written after every family; None writes nothing.
+
+    Returns:
+        These families' forecasts, and others that the file has.
 
     Raises:
         DataError: A damaged file.
     """
-    digest = digest_of([VERSION, seeds, quick, [f.model_dump(mode="json") for f in families]])
-    if path is not None and path.exists():
-        found = Oracle.read(path)
-        if found.digest == digest:
-            return found
-    made = Oracle(
-        version=VERSION,
-        digest=digest,
-        seeds=seeds,
-        families=tuple(forecast(family, quick=quick, seeds=seeds) for family in families),
-    )
-    if path is not None:
-        made.write(path)
-    return made
+    known = Oracle.read(path) if path is not None and path.exists() else None
+    found = {f.family: f for f in known.families} if known and known.seeds == seeds else {}
+    for family in families:
+        old = found.get(family.name)
+        if old is None or old.digest != _digest(family, quick, seeds):
+            found[family.name] = forecast(family, quick=quick, seeds=seeds)
+            if path is not None:
+                _collect(found, seeds).write(path)
+    return _collect(found, seeds)
+
+
+def _collect(found: Mapping[str, FamilyForecast], seeds: int) -> Oracle:
+    order = [name for name in FAMILIES if name in found]
+    return Oracle(version=VERSION, seeds=seeds, families=tuple(found[name] for name in order))
+
+
+def _digest(family: Family, quick: bool, seeds: int) -> str:
+    return digest_of([VERSION, seeds, quick, family.model_dump(mode="json")])
 
 
 def forecast(family: Family, *, quick: bool = True, seeds: int = 100) -> FamilyForecast:
@@ -140,7 +147,12 @@ def forecast(family: Family, *, quick: bool = True, seeds: int = 100) -> FamilyF
     sizes: tuple[Size | str, ...] = (*(family.quick if quick else family.sizes), CONTROL)
     for size in sizes:
         rows += forecast_size(family, size, seeds)
-    return FamilyForecast(family=family.name, baseline=family.rows[0], rows=tuple(rows))
+    return FamilyForecast(
+        family=family.name,
+        digest=_digest(family, quick, seeds),
+        baseline=family.rows[0],
+        rows=tuple(rows),
+    )
 
 
 def schedule_of(family: Family) -> Schedule:
@@ -155,11 +167,11 @@ def forecast_size(family: Family, size: Size | str, seeds: int) -> list[ArmForec
 
 
 def _play_arms(family: Family, size: Size | str, rate: float, seeds: int) -> list[ArmForecast]:
-    world = world_of(family, size)
+    twin = twin_of(family, size)
     baseline: Doubles | None = None
     rows = []
     for number, (label, arm) in enumerate(arms_of(family, size).items()):
-        run = learn(world, arm, replace(schedule_of(family), lr=rate, seeds=seeds, seed=number))
+        run = learn(twin, arm, replace(schedule_of(family), lr=rate, seeds=seeds, seed=number))
         test = None
         if baseline is None:
             baseline = run.area

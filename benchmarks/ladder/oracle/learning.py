@@ -1,4 +1,4 @@
-"""Train tabular policies: an arm on a world, all seeds at once, at matched actions per step."""
+"""Train tabular policies: an arm on a twin, all seeds at once, at matched actions per step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ....envs.core.errors import BadValueError, UnknownNameError
 from .credit import EPS, RULES, Memory, Settings
-from .rollouts import Batch, Chains, Rollout, Table, log_softmax
-from .worlds import Bools, Doubles, World
+from .rollouts import Batch, Chains, Rollout, Table
+from .twins import Bools, Doubles, Twin
 
 BETAS = (0.9, 0.999)
 MEASURED = 64
@@ -90,6 +90,11 @@ class Schedule:
     seeds: int = 100
     seed: int = 0
 
+    @property
+    def steps(self) -> int:
+        """Return the number of rollout batches, the same for every arm."""
+        return max(1, round(self.actions / self.per_step))
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -137,11 +142,11 @@ class Adam:
         return live * self.lr * mean / (np.sqrt(square) + 1e-8)
 
 
-def learn(world: World, arm: Arm, schedule: Schedule) -> Learned:
+def learn(twin: Twin, arm: Arm, schedule: Schedule) -> Learned:
     """Train ``schedule.seeds`` policies of an arm.
 
     Args:
-        world: The world.
+        twin: The twin.
         arm: The algorithm.
         schedule: Its budget.
 
@@ -150,15 +155,15 @@ def learn(world: World, arm: Arm, schedule: Schedule) -> Learned:
         the start, before each update; the last policy is measured with groups of its own.
     """
     rng = np.random.default_rng([schedule.seed, 17])
-    start = np.broadcast_to(world.bias(), (schedule.seeds, world.contexts, world.letters))
-    table = Table(world, start.copy(), rng, arm.pool)
+    start = np.broadcast_to(twin.bias(), (schedule.seeds, twin.contexts, twin.letters))
+    table = Table(twin, start.copy(), rng, arm.pool)
     memory = Memory(
-        np.zeros((schedule.seeds, world.contexts)), np.full((schedule.seeds, max(arm.pool, 1)), 0.5)
+        np.zeros((schedule.seeds, twin.contexts)), np.full((schedule.seeds, max(arm.pool, 1)), 0.5)
     )
     adam = Adam(table.logits.shape, schedule.lr)
-    spent, curve, cost = [0.0], [], float(arm.rollout.paths * world.horizon)
+    spent, curve, cost = [0.0], [], float(arm.rollout.paths * twin.horizon)
     behind = deque([table.logits], maxlen=1 + arm.lag)
-    while spent[-1] < schedule.actions:
+    for _ in range(schedule.steps):
         due = schedule.per_step * len(spent) - spent[-1]
         groups = max(1, round(due / cost))
         old = replace(table, logits=behind[0])
@@ -184,7 +189,7 @@ def _update(table: Table, batch: Batch, arm: Arm, memory: Memory, adam: Adam, ol
     if arm.clip.ratio == "sequence":
         weights = weights / np.maximum(batch.valid.sum(-1, keepdims=True), 1)
     weights = weights / np.maximum(weights.sum((1, 2, 3), keepdims=True), EPS)
-    moving = kept.any((1, 2, 3))
+    moving: Bools = np.asarray(kept.any((1, 2, 3)))
     groups = batch.valid.shape[1]
     parts = min(arm.updates, arm.minibatches, groups)
     for number in range(arm.updates):
@@ -222,6 +227,5 @@ def _gradient(
     strength = (signs * factor * valid).reshape(-1)
     by_cell = np.bincount(cells.reshape(-1), strength, minlength=seeds * contexts * letters)
     by_row = np.bincount(rows.reshape(-1), strength, minlength=seeds * contexts)
-    return by_cell.reshape(new.shape) - np.exp(log_softmax(table.logits)) * by_row.reshape(
-        seeds, contexts, 1
-    )
+    pulled = np.exp(new) * by_row.reshape(seeds, contexts, 1)
+    return np.asarray(by_cell.reshape(new.shape) - pulled, dtype=np.float64)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .worlds import Bools, Doubles, Ints, World
+from .twins import Bools, Doubles, Ints, Twin
 
 
 @dataclass(slots=True)
@@ -73,16 +73,16 @@ class Rollout(Protocol):
 
 @dataclass(slots=True)
 class Table:
-    """A policy per seed, with its world and the randomness of the rollouts.
+    """A policy per seed, with its twin and the randomness of the rollouts.
 
     Attributes:
-        world: The world.
+        twin: The twin.
         logits: ``[S, contexts, letters]``.
         rng: Generator of everything that is sampled.
         pool: Number of tasks that come back; 0 draws a new task for every group.
     """
 
-    world: World
+    twin: Twin
     logits: Doubles
     rng: np.random.Generator
     pool: int = 0
@@ -109,19 +109,19 @@ class Play:
     """
 
     def __init__(self, table: Table, groups: int, paths: int) -> None:
-        world, seeds = table.world, len(table.logits)
-        self.table, self.world = table, world
+        twin, seeds = table.twin, len(table.logits)
+        self.table, self.twin = table, twin
         shape = (seeds, groups, paths)
-        self.shape, turns = shape, (*shape, world.horizon)
+        self.shape, turns = shape, (*shape, twin.horizon)
         self.cumulative = np.exp(table.log_probabilities).cumsum(-1)
         self.entropy = -(np.exp(table.log_probabilities) * table.log_probabilities).sum(
             -1
-        ) / np.log(world.letters)
+        ) / np.log(twin.letters)
         self.tasks = self._draw_tasks(seeds, groups)
         each = np.repeat(self.tasks, paths, axis=1)
         self.path_tasks = each.reshape(-1, each.shape[-1])
-        self.states = world.begin(self.path_tasks)
-        self.history = np.zeros((world.horizon, len(self.states), world.fields), dtype=np.int64)
+        self.states = twin.begin(self.path_tasks)
+        self.history = np.zeros((twin.horizon, len(self.states), twin.fields), dtype=np.int64)
         self.alive = np.ones(shape, dtype=bool)
         self.batch = Batch(
             context=np.zeros(turns, dtype=np.int64),
@@ -139,11 +139,11 @@ class Play:
         )
 
     def _draw_tasks(self, seeds: int, groups: int) -> Doubles:
-        world, rng, pool = self.world, self.table.rng, self.table.pool
+        twin, rng, pool = self.twin, self.table.rng, self.table.pool
         if not pool:
             self.numbers = np.zeros((seeds, groups), dtype=np.int64)
-            return world.draw_tasks(rng, seeds * groups).reshape(seeds, groups, -1)
-        tasks = world.draw_tasks(np.random.default_rng(pool), pool)  # the same in every step
+            return twin.draw_tasks(rng, seeds * groups).reshape(seeds, groups, -1)
+        tasks = twin.draw_tasks(np.random.default_rng(pool), pool)  # the same in every step
         self.numbers = rng.integers(pool, size=(seeds, groups))
         return tasks[self.numbers]
 
@@ -155,11 +155,11 @@ class Play:
         seeds = at // (self.shape[1] * self.shape[2])
         states, tasks = self.states[at], self.path_tasks[at]
         self.history[turn, at] = states
-        context = self.world.context(states, tasks)
+        context = self.twin.context(states, tasks)
         cumulative = self.cumulative[seeds, context]
         drawn = self.table.rng.random(len(at))[:, None] > cumulative
-        action = np.minimum(drawn.sum(-1), self.world.letters - 1)
-        moves = self.world.step(states, action, tasks, self.table.rng)
+        action = np.minimum(drawn.sum(-1), self.twin.letters - 1)
+        moves = self.twin.step(states, action, tasks, self.table.rng)
         self.states[at] = moves.states
         for name, values in (
             ("context", context),
@@ -171,7 +171,7 @@ class Play:
             ("valid", True),
             ("own", True),
         ):
-            getattr(self.batch, name).reshape(-1, self.world.horizon)[at, turn] = values
+            getattr(self.batch, name).reshape(-1, self.twin.horizon)[at, turn] = values
         self.alive.reshape(-1)[at] = ~moves.done
 
     def copy(self, source: Ints, target: Ints, turn: int | Ints) -> None:
@@ -182,7 +182,7 @@ class Play:
             target: Flat indices of the paths that continue them ``[n]``.
             turn: Turn at which they part, one for all or one each ``[n]``.
         """
-        horizon, turns = self.world.horizon, np.broadcast_to(turn, source.shape)
+        horizon, turns = self.twin.horizon, np.broadcast_to(turn, source.shape)
         keep = np.arange(horizon) < turns[:, None]
         for name in ("context", "action", "reward", "verdict", "spawned", "closed"):
             values = getattr(self.batch, name).reshape(-1, horizon)
@@ -197,7 +197,7 @@ class Play:
 
     def finish(self) -> Batch:
         """Measure the ended episodes and return the batch."""
-        self.batch.score[:] = self.world.measure(self.states, self.path_tasks).reshape(self.shape)
+        self.batch.score[:] = self.twin.measure(self.states, self.path_tasks).reshape(self.shape)
         return self.batch
 
 
@@ -219,7 +219,7 @@ class Chains:
     def __call__(self, table: Table, groups: int) -> Batch:
         """Play all chains side by side."""
         play = Play(table, groups, self.n)
-        for turn in range(table.world.horizon):
+        for turn in range(table.twin.horizon):
             play.act(turn, play.alive)
         return play.finish()
 
@@ -246,7 +246,7 @@ class Trees:
         play = Play(table, groups, self.paths)
         main = np.zeros(play.shape, dtype=bool)
         main[..., :: 1 + self.nodes] = True
-        for turn in range(table.world.horizon):
+        for turn in range(table.twin.horizon):
             play.act(turn, play.alive & main)
         lengths = play.batch.valid.sum(-1)
         flat = np.arange(main.size).reshape(play.shape)
@@ -257,7 +257,7 @@ class Trees:
         begins = np.zeros(main.size, dtype=np.int64)
         begins[target] = turn_of
         begun = begins.reshape(play.shape)
-        for turn in range(table.world.horizon):
+        for turn in range(table.twin.horizon):
             play.act(turn, play.alive & ~main & (begun <= turn))
         return play.finish()
 
@@ -292,9 +292,9 @@ class Branches:
         began = np.zeros(shape)
         flat = np.arange(began.size).reshape(shape)
         opened = np.broadcast_to(np.arange(self.budget) < self.initial, shape).copy()
-        for turn in range(table.world.horizon):
+        for turn in range(table.twin.horizon):
             active = play.alive & opened
-            context = table.world.context(play.states, play.path_tasks).reshape(shape)
+            context = table.twin.context(play.states, play.path_tasks).reshape(shape)
             entropy = play.entropy[np.arange(seeds)[:, None, None], context]
             if turn == 0:
                 began = entropy.copy()
@@ -317,6 +317,6 @@ class Branches:
                 continue
             play.act(turn, active)
         late = ~opened
-        for turn in range(table.world.horizon):
+        for turn in range(table.twin.horizon):
             play.act(turn, play.alive & late)
         return play.finish()

@@ -1,6 +1,6 @@
 """Tabular twins of the ladder's environments, stepped for many episodes at once.
 
-A world keeps the rules of its environment and drops its texts: a state is a row of integers, and
+A twin keeps the rules of its environment and drops its texts: a state is a row of integers, and
 the policy sees the number of a context. Letters are exchangeable, so letter 0 is the right one
 wherever one is right; only the start has to be uniform.
 """
@@ -42,14 +42,14 @@ class Moves(NamedTuple):
     def plain(
         cls, states: Ints, reward: Doubles, done: Bools, verdict: Ints | None = None
     ) -> Moves:
-        """Return moves in a world without sessions."""
+        """Return moves in a twin without sessions."""
         n = len(states)
         judged = np.zeros(n, dtype=np.int64) if verdict is None else verdict
         return cls(states, reward, done, judged, np.full(n, -1), np.zeros(n, dtype=bool))
 
 
 @dataclass(frozen=True, kw_only=True)
-class World(ABC):
+class Twin(ABC):
     """A tabular environment of many episodes.
 
     Attributes:
@@ -103,7 +103,7 @@ class World(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doors(World):
+class Doors(Twin):
     """Doors in a row behind free letters: Lottery, Noise, Judge and Rare.
 
     Attributes:
@@ -165,7 +165,7 @@ class Doors(World):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corridor(World):
+class Corridor(Twin):
     """The first letter decides, by the sign shown; ``delay`` turns without effect follow.
 
     Attributes:
@@ -218,8 +218,8 @@ class Corridor(World):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rooms(World):
-    """Rooms in a row: letter 0 leads on, 1 back, 2 back too or into a dead end.
+class Rooms(Twin):
+    """Rooms in a row: letter 0 leads on, 1 back, 2 nowhere or into a dead end.
 
     Attributes:
         rooms: Rooms to pass.
@@ -260,8 +260,8 @@ class Rooms(World):
         after = states.copy()
         lost = states[:, 1] == 1
         on = ~lost & (actions == 0)
-        into = ~lost & (actions == 2) & self.dead_ends
-        back = ~lost & ~on & ~into
+        into = ~lost & (actions == 2) & self.dead_ends & (not self.fatal)
+        back = ~lost & (actions == 1) & (not self.fatal)
         after[:, 0] = np.where(back, np.maximum(states[:, 0] - 1, 0), states[:, 0] + on)
         after[:, 1] = into
         after[:, 2] += 1
@@ -277,7 +277,7 @@ class Rooms(World):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fog(World):
+class Fog(Twin):
     """A hidden letter, looks that may lie, and an answer that ends the episode.
 
     Attributes:
@@ -337,7 +337,7 @@ class Fog(World):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boxes(World):
+class Boxes(Twin):
     """Sessions that ask for boxes, each opened in a session of its own, first come first served.
 
     Letters that lead to a coin are exchangeable, and so are the others; the actions are therefore

@@ -1,0 +1,158 @@
+"""`turngym probe`: what in an environment matters for the choice of an algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from ...agents.engines.factory import EngineSettings
+from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
+from ...envs.core.errors import BadValueError
+from ..runtime.threads import prepare
+from .env_options import Environment, EnvOptions, env_config
+from .model_options import STARTER, Sampler, model_path, starter
+from .tables import plain_table, say, table_console
+
+if TYPE_CHECKING:
+    from ...envs.utils.statistics import Estimate
+    from ..ladder.probe import Probe
+
+NOTABLE = 0.2
+"""Share of the variance from which a prefix is worth branching behind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Measure what in an environment matters for the choice of an algorithm.
+
+    Trees are grown with the starting policy: how much of the return the first turns decide, how
+    often states come again, how uncertain the policy is after an answer, and what it scores.
+
+    Attributes:
+        env: Id of the environment; `turngym envs --hidden` lists them all.
+        env_options: Its settings.
+        model: starter (made on first use: the ladder's in environments of the ladder, else the
+            environment's, a blank model where it has none), a run directory, a model folder or a
+            hub name.
+        prompts: Tasks on which trees are grown; more give narrower intervals.
+        trees: Trees per task.
+        split: Split whose tasks success is measured on.
+        n: Number of such tasks.
+        temperature: Temperature of sampling, above 0.
+        max_tokens: Maximum tokens of an action.
+        sampler: What samples actions.
+    """
+
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    env_options: Environment = field(default_factory=EnvOptions)
+    model: str = STARTER
+    prompts: int = 40
+    trees: int = 4
+    split: str = "dev"
+    n: int = 40
+    temperature: float = TEMPERATURE
+    max_tokens: int = MAX_TOKENS
+    sampler: Sampler = field(default_factory=EngineSettings)
+
+
+def run(command: Command) -> None:
+    """Measure, and print a table.
+
+    Raises:
+        BadValueError: Greedy sampling, or too few prompts or trees.
+    """
+    if not command.temperature > 0:
+        raise BadValueError(
+            f"--temperature {command.temperature:g}: expected above 0, greedy paths are all equal."
+        )
+    from ...agents.engines.base import Sampling
+    from ...agents.engines.factory import build_engine
+    from ...agents.models.loading import load_tokenizer
+    from ...agents.rendering.factory import make_renderer
+    from ...agents.scripted import text_env
+    from ...algos.runs.progress import Silent
+    from ...algos.training.config import EvalConfig
+    from ..ladder.probe import probe
+    from ..ladder.suites import family_start
+    from ..runtime.observation_budget import fitted
+
+    own = command.model == STARTER
+    prepare(small=own)
+    env = env_config(command.env, command.env_options)
+    made = family_start(env.id) or starter(env.id, Silent()) if own else ""
+    folder = made or model_path(command.model)
+    env = fitted(env, folder, command.max_tokens, own, Silent())
+    what = EvalConfig(name=command.split, env=env, split=command.split, n=command.n).make()
+    tokenizer = load_tokenizer(folder)
+    engine = build_engine(folder, tokenizer, command.sampler)
+    renderer = make_renderer(tokenizer, tools=text_env(what.env).tools)
+    sampling = Sampling(max_tokens=command.max_tokens, temperature=command.temperature)
+    measured = probe(
+        what, engine, renderer, prompts=command.prompts, trees=command.trees, sampling=sampling
+    )
+    show(command, measured)
+
+
+def show(command: Command, measured: Probe) -> None:
+    """Print what was measured, and what it says."""
+    table = plain_table(f"{command.env}, {command.model}", right=["", "95 % interval"])
+    for part in measured.siblings:
+        word = "turn" if part.depth == 1 else "turns"
+        low, high = part.share.low95, part.share.high95
+        table.add_row(
+            f"sibling correlation after {part.depth} {word}",
+            f"[bold]{part.share.mean:.2f}[/]",
+            f"{low:.2f} to {high:.2f}",
+        )
+    table.add_row("variance of the return within a prompt", f"{measured.variance:.4f}", "")
+    table.add_row(
+        "turns in a state seen before in the episode", f"{measured.revisited_frac:.1%}", ""
+    )
+    table.add_row("turns in a state that another tree was in", f"{measured.shared_frac:.1%}", "")
+    table.add_row(
+        "entropy of the first token, at the start", f"{measured.first_entropy:.3f}", "nats"
+    )
+    if measured.later_entropy is not None:
+        rise = measured.later_entropy - measured.first_entropy
+        table.add_row(
+            "the same, after answers", f"{measured.later_entropy:.3f}", f"nats ({rise:+.3f})"
+        )
+    table.add_row("turns of an episode", f"{measured.turns:.1f}", "")
+    for name, value in (
+        ("success at the start, sampled", measured.sampled),
+        ("success at the start, greedy", measured.greedy),
+        ("ceiling: the expert's success", measured.ceiling),
+    ):
+        table.add_row(name, *_percent(value))
+    table_console().print(table)
+    say(f"{measured.paths} paths of {measured.prompts} prompts in {measured.seconds:.1f} s")
+    for line in advise(measured):
+        say(f"- {line}")
+
+
+def advise(measured: Probe) -> list[str]:
+    """Return what the numbers say of algorithms, a line each."""
+    lines = []
+    deepest = max(measured.siblings, key=lambda part: part.share.mean, default=None)
+    if deepest is None:
+        lines.append("returns do not vary within a prompt here: no group has anything to compare")
+    elif deepest.share.low95 > NOTABLE:
+        lines.append(
+            f"what happens in the first {deepest.depth} turns decides much of the return: trees "
+            "that fork behind it compare fairly"
+        )
+    elif all(part.share.high95 < NOTABLE for part in measured.siblings):
+        lines.append("no prefix decides the return: trees have nothing to compare")
+    if measured.revisited_frac > NOTABLE:
+        lines.append("states come again: credit by state has anchors")
+    if measured.sampled is not None and measured.sampled.mean < 0.01:
+        lines.append("success is rarer than 1 %: most groups have equal returns")
+    return lines
+
+
+def _percent(value: Estimate | None) -> tuple[str, str]:
+    if value is None:
+        return "–", ""
+    return f"{value.mean:.1%}", f"{100 * value.low95:.1f} to {100 * value.high95:.1f}"

@@ -1,0 +1,272 @@
+"""Scores of rows on families, from the files of a matrix and the oracle's forecast alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from ...envs.utils.seed_tests import (
+    SeedDecision,
+    SeedTest,
+    compare_seeds,
+    decide_seeds,
+    seed_interval,
+)
+from ...envs.utils.statistics import Estimate, holm
+from ..matrix.cell import CellResult
+from ..matrix.results import Results
+from .families import CONTROL, SOLVED, Family, Size
+from .oracle.forecast import ArmForecast, FamilyForecast, Oracle
+from .suites import families_of, sizes_of
+
+OF_SEEDS = 0.8
+"""Share of the seeds that must solve a size: 8 of 10, 4 of 5."""
+MIN_RUNS = 2
+"""Fewest seeds that an interval or a test takes."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A row at one size, or in the control.
+
+    Attributes:
+        size: The size.
+        areas: Areas by seed, those of finished runs.
+        solved: Number of seeds that solved it.
+        seeds: Number of finished seeds.
+        needed: Number of seeds of the suite that have to solve it.
+        area: Mean area with Student's interval over seeds; None with fewer than two.
+    """
+
+    size: Size | str
+    areas: Mapping[int, float]
+    solved: int
+    seeds: int
+    needed: int
+    area: Estimate | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough seeds solved it."""
+        return self.solved >= self.needed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row against the baseline in one column.
+
+    Attributes:
+        test: The test over seeds.
+        adjusted: Its p-value after Holm over the family's rows.
+        decision: The verdict and why.
+    """
+
+    test: SeedTest
+    adjusted: float
+    decision: SeedDecision
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """A row on a family.
+
+    Attributes:
+        label: The row.
+        rungs: One per size, rising.
+        control: The control's; None where the suite has none.
+        largest: Largest size that enough seeds solved; None where none was.
+        middle: Comparison of the middle size's areas with the baseline's; None for the baseline
+            itself, or where runs are missing.
+        equal: The same in the control, with equivalence as a possible verdict.
+        forecast: What the oracle saw of the row at the middle size; None where it was not played.
+        meets: How the networks and the oracle go together, in words; empty where either is missing.
+    """
+
+    label: str
+    rungs: tuple[Rung, ...]
+    control: Rung | None
+    largest: Size | None
+    middle: Comparison | None
+    equal: Comparison | None
+    forecast: ArmForecast | None
+    meets: str
+
+    @property
+    def level(self) -> float:
+        """Return the share of sizes up to the largest solved one, 0 to 1."""
+        sizes = [rung.size for rung in self.rungs]
+        return 0.0 if self.largest is None else (sizes.index(self.largest) + 1) / len(sizes)
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the networks did what the tables say cannot be, or the reverse."""
+        return self.meets.startswith("contradicts")
+
+    def rung(self, size: Size | str) -> Rung | None:
+        """Return the row at a size; None where it has no run."""
+        return next((rung for rung in self.rungs if rung.size == size), None)
+
+
+@dataclass(frozen=True)
+class FamilyScore:
+    """All rows of a family.
+
+    Attributes:
+        family: The family.
+        sizes: Its sizes in this suite.
+        middle: The size that is compared: the family's, or the middle one of those that are there.
+        baseline: Label of the baseline.
+        rows: Rows with runs, the baseline first; A/A rows last.
+        yardsticks: Labels of the A/A rows.
+        forecast: The oracle's; None without.
+    """
+
+    family: Family
+    sizes: tuple[Size, ...]
+    middle: Size
+    baseline: str
+    rows: tuple[RowScore, ...]
+    yardsticks: frozenset[str]
+    forecast: FamilyForecast | None
+
+    def row(self, label: str) -> RowScore | None:
+        """Return a row, or the one that has the same gradient here; None where neither ran."""
+        found = {row.label: row for row in self.rows}
+        return found.get(label) or found.get(self.family.same.get(label, ""))
+
+    def stands_in(self, label: str) -> bool:
+        """Whether another row stands for this one here."""
+        return label in self.family.same and not any(row.label == label for row in self.rows)
+
+
+def score_ladder(results: Results, oracle: Oracle | None, baseline: str) -> list[FamilyScore]:
+    """Score every family that a suite has columns of.
+
+    Args:
+        results: The matrix.
+        oracle: The forecasts; None for none.
+        baseline: Label of the row that the others are compared with.
+    """
+    return [
+        score_family(results, family, oracle.find(family.name) if oracle else None, baseline)
+        for family in families_of(results.suite)
+    ]
+
+
+def score_family(
+    results: Results, family: Family, forecast: FamilyForecast | None, baseline: str
+) -> FamilyScore:
+    """Score the rows of a family: sizes solved, areas compared, control, oracle."""
+    suite = results.suite
+    sizes = sizes_of(suite, family)
+    middle = family.middle if family.middle in sizes else sizes[len(sizes) // 2]
+    yardsticks = frozenset(suite.yardsticks)
+    columns = {column.name for column in suite.envs}
+    control = family.column(CONTROL) if family.column(CONTROL) in columns else None
+    labels = [
+        row.label
+        for row in suite.recipes
+        if any(results.runs(row.label, name) for name in columns & set(_columns(family, sizes)))
+    ]
+    order = sorted(labels, key=lambda label: (label in yardsticks, label != baseline))
+    at_middle = _compare_rows(results, family.column(middle), order, baseline, bound=False)
+    at_control = (
+        _compare_rows(results, control, order, baseline, bound=True) if control is not None else {}
+    )
+    rows = []
+    for label in order:
+        rungs = tuple(_rung(results, family, label, size) for size in sizes)
+        passed = [size for size, rung in zip(sizes, rungs, strict=True) if rung.passed]
+        seen = forecast.find(label, family.column(middle)) if forecast else None
+        compared = at_middle.get(label)
+        rows.append(
+            RowScore(
+                label=label,
+                rungs=rungs,
+                control=_rung(results, family, label, CONTROL) if control is not None else None,
+                largest=passed[-1] if passed else None,
+                middle=compared,
+                equal=at_control.get(label),
+                forecast=seen,
+                meets=weigh(seen, compared),
+            )
+        )
+    return FamilyScore(family, tuple(sizes), middle, baseline, tuple(rows), yardsticks, forecast)
+
+
+def weigh(forecast: ArmForecast | None, compared: Comparison | None) -> str:
+    """Say whether a row did what the oracle said it can or cannot do.
+
+    It contradicts where networks separate what tables do not, where they go the other way, or where
+    they are equivalent although tables separate. Without a decision there is no contradiction.
+    """
+    if forecast is None or forecast.against is None or compared is None:
+        return ""
+    verdict = compared.decision.verdict
+    can = forecast.says == "can show"
+    side = "above" if forecast.against.difference > 0 else "below"
+    if verdict == "not decided":
+        return f"tables can show it {side}: not decided" if can else "agrees: neither shows it"
+    if verdict == "equivalent":
+        return f"contradicts: tables show it {side}" if can else "agrees: equal"
+    if not can:
+        return f"contradicts: {verdict}, though tables show nothing"
+    return f"agrees: {side}" if verdict == side else f"contradicts: tables show it {side}"
+
+
+def _columns(family: Family, sizes: Sequence[Size]) -> list[str]:
+    return [family.column(size) for size in (*sizes, CONTROL)]
+
+
+def _rung(results: Results, family: Family, label: str, size: Size | str) -> Rung:
+    runs = results.runs(label, family.column(size))
+    areas = _areas(runs)
+    least = SOLVED * family.ceiling(size)
+    finals = [run.tries.mean("measured") for run in runs if run.tries is not None]
+    return Rung(
+        size=size,
+        areas=areas,
+        solved=sum(final is not None and final >= least for final in finals),
+        seeds=len(runs),
+        needed=ceil(OF_SEEDS * len(results.suite.seeds) - 1e-9),
+        area=seed_interval(list(areas.values())) if len(areas) >= MIN_RUNS else None,
+    )
+
+
+def _areas(runs: Sequence[CellResult]) -> dict[int, float]:
+    return {run.cell.seed: run.area for run in runs if run.area is not None}
+
+
+def _compare_rows(
+    results: Results, column: str, labels: Sequence[str], baseline: str, *, bound: bool
+) -> dict[str, Comparison]:
+    """Compare the areas of all rows with the baseline's in a column, with Holm over the rows.
+
+    Rows share seeds with the baseline, so pairs of seeds are compared; an A/A row has seeds of its
+    own and is compared unpaired. It is no part of the correction.
+    """
+    suite = results.suite
+    limit = suite.equivalence
+    base = _areas(results.runs(baseline, column))
+    tests: dict[str, SeedTest] = {}
+    for label in labels:
+        own = _areas(results.runs(label, column))
+        if label == baseline:
+            continue
+        if label in suite.yardsticks:
+            ours, theirs, paired = list(own.values()), list(base.values()), False
+        else:
+            common = sorted(own.keys() & base.keys())
+            ours, theirs = [own[s] for s in common], [base[s] for s in common]
+            paired = True
+        if min(len(ours), len(theirs)) >= MIN_RUNS:
+            tests[label] = compare_seeds(ours, theirs, paired=paired, bound=limit)
+    family = [label for label in tests if label not in suite.yardsticks]
+    adjusted = dict(zip(family, holm([tests[n].p_value for n in family]), strict=True))
+    found = {}
+    for label, test in tests.items():
+        p = adjusted.get(label, test.p_value)
+        least = 0.0 if bound else suite.min_effect
+        found[label] = Comparison(test, p, decide_seeds(test, p, min_effect=least, bound=limit))
+    return found

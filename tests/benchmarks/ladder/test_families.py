@@ -1,0 +1,108 @@
+"""The ladder's data: columns that can be made, rows that can be trained, ceilings that hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from turngym.algos.recipes import make_recipe
+from turngym.benchmarks.cli.bench import find_suite
+from turngym.benchmarks.ladder.families import CONTROL, FAMILIES, Family, find_family
+from turngym.benchmarks.ladder.suites import (
+    LADDER,
+    LADDER_FULL,
+    SEPARATING,
+    SUITES,
+    families_of,
+    is_ladder,
+    sizes_of,
+)
+from turngym.envs.core.errors import UnknownNameError
+
+
+@pytest.mark.parametrize("name", ["ladder", "ladder-full", "separating"])
+def test_the_command_finds_the_suites(name: str) -> None:
+    assert find_suite(name) is SUITES[name]
+    assert find_suite(name).seeds
+
+
+@pytest.mark.parametrize("suite", [LADDER, SEPARATING], ids=["ladder", "separating"])
+def test_every_column_can_be_made_and_every_row_of_it_trained(suite: Any) -> None:
+    asked: dict[str, tuple[str, dict[str, Any]]] = {}
+    for column in suite.envs:
+        env: Any = gym.make(column.id, **column.settings).unwrapped
+        size = env.source.sizes()[column.eval_split]
+        assert size is None or size >= column.eval_tasks
+        for label in column.rows:
+            row = suite.recipe(label)
+            step = {"tokens_per_step": column.tokens_per_step}
+            settings = {**step, **column.recipe_settings, **row.settings}
+            asked[f"{row.name} {settings}"] = row.name, settings
+    for name, settings in asked.values():
+        assert make_recipe(name, settings, small=True).tokens_per_step
+
+
+def test_quick_has_three_sizes_a_control_and_the_row_of_chance() -> None:
+    assert is_ladder(LADDER)
+    assert is_ladder(LADDER_FULL)
+    assert not is_ladder(SEPARATING)
+    assert families_of(LADDER) == list(FAMILIES.values())
+    for family in FAMILIES.values():
+        assert sizes_of(LADDER, family) == list(family.quick)
+        assert sizes_of(LADDER_FULL, family) == list(family.sizes)
+    assert LADDER.yardsticks == {"grpo again": "grpo"}
+    assert all("grpo again" in column.rows for column in LADDER.envs)
+    assert len(LADDER.cells) < 1_600  # two hours of two cores at eight seconds
+
+
+def test_rows_that_are_not_run_have_a_twin_that_is_and_a_reason() -> None:
+    labels = {row.label for row in LADDER.recipes}
+    for family in FAMILIES.values():
+        assert set(family.rows) | set(family.same) <= labels, family.name
+        assert family.rows[0] == "grpo"
+        assert not set(family.rows) & set(family.same)
+        assert bool(family.same) == bool(family.same_because)
+
+
+def test_a_control_takes_the_difficulty_away() -> None:
+    lottery, stale = find_family("Lottery"), find_family("Stale")
+    assert lottery.settings(CONTROL) == {"free": 3, "doors": 3, "luck": 0.0}
+    assert lottery.settings(0.9)["luck"] == 0.9
+    assert stale.optimiser(CONTROL)["optim.minibatches"] == 1
+    assert (stale.optimiser(32)["optim.minibatches"], stale.optimiser(32)["optim.epochs"]) == (
+        16,
+        2,
+    )
+    assert lottery.optimiser(0.9)["optim.epochs"] == 1
+
+
+@pytest.mark.parametrize("fog", [0.1, 0.3, 0.5])
+def test_the_fog_has_the_ceiling_of_who_looks(fog: float) -> None:
+    env: Any = gym.make("Fog-v0", fog=fog, looks=3).unwrapped
+    look = env.baselines()["looker"](0)
+    solved = 0
+    for episode in range(600):
+        observation, info = env.reset(seed=episode, options={"split": "train"})
+        done = False
+        while not done:
+            observation, _, done, cut, info = env.step(look(env, observation, info))
+            done = done or cut
+        solved += info["status"] == "solved"
+    assert solved / 600 == pytest.approx(find_family("Fog").ceiling(fog), abs=0.05)
+
+
+def test_bad_families_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="Lottery"):
+        find_family("Lotery")
+    data: dict[str, Any] = find_family("Lottery").model_dump()
+    changes: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"sizes": (0.9, 0.8, 0.5)}, "rising"),
+        ({"middle": 0.3}, "among all"),
+        ({"updates": True}, "either"),
+        ({"same": {"dapo": "nobody"}}, "no rows"),
+    )
+    for change, word in changes:
+        with pytest.raises(ValueError, match=word):
+            Family(**data | change)

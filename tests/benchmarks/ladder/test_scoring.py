@@ -1,0 +1,198 @@
+"""Scores and pages of a ladder from made results: sizes solved, verdicts, stand-ins, the oracle."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers.made_ladder import fill_ladder, small_ladder, write_cell
+
+from turngym.benchmarks.ladder.families import find_family
+from turngym.benchmarks.ladder.oracle.forecast import ArmForecast, FamilyForecast, Oracle, judge
+from turngym.benchmarks.ladder.plots import draw_radars, size_curves
+from turngym.benchmarks.ladder.report import ORACLE_FILE, write_ladder
+from turngym.benchmarks.ladder.scoring import FamilyScore, score_ladder, weigh
+from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.results import Results
+from turngym.envs.core.errors import BadValueError
+from turngym.envs.utils.seed_tests import compare_seeds, seed_interval
+
+AREAS = {"grpo": 0.5, "grpo again": 0.5, "treegrpo": 0.7, "spo": 0.3}
+
+
+def wanted(row: str, column: str) -> tuple[float, float]:
+    """Trees learn more at every size; the largest size is solved by them alone; controls equal."""
+    family, _, size = column.partition("-")
+    if size == "control":
+        return 0.6, 1.0
+    hardest = size == f"{find_family(family).quick[-1]}"
+    return AREAS.get(row, 0.5), 0.9 if row == "treegrpo" or not hardest else 0.3
+
+
+def made_oracle(difference: float) -> Oracle:
+    """An oracle that saw trees differ by so much on the lottery's middle size."""
+    ours = [0.5 + difference + 0.001 * i for i in range(10)]
+    theirs = [0.5 + 0.001 * i for i in range(10)]
+    test = compare_seeds(ours, theirs, paired=False, bound=0.03)
+    base = {"column": "Lottery-0.8", "rate": 0.03, "steps": 51, "actions": 16_000.0}
+    rows = (
+        ArmForecast(
+            arm="grpo",
+            area=seed_interval(theirs),
+            final=seed_interval(theirs),
+            solved_frac=0.5,
+            against=None,
+            says="cannot show",
+            **base,
+        ),
+        ArmForecast(
+            arm="treegrpo",
+            area=seed_interval(ours),
+            final=seed_interval(ours),
+            solved_frac=0.5,
+            against=test,
+            says=judge(test, control=False),
+            **base,
+        ),
+    )
+    found = FamilyForecast(family="Lottery", digest="", baseline="grpo", rows=rows)
+    return Oracle(version=1, seeds=10, families=(found,))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("ladder")
+    fill_ladder(place, small_ladder("Lottery", "Rare"), wanted)
+    return place
+
+
+@pytest.fixture(scope="module")
+def scores(folder: Path) -> list[FamilyScore]:
+    return score_ladder(Results.read(folder), made_oracle(0.1), "grpo")
+
+
+def test_the_score_is_the_largest_size_that_enough_seeds_solve(scores: list[FamilyScore]) -> None:
+    lottery = scores[0]
+    tree, grpo = lottery.row("treegrpo"), lottery.row("grpo")
+    assert tree is not None
+    assert grpo is not None
+    assert (tree.largest, grpo.largest) == (0.9, 0.8)
+    assert tree.level == 1.0
+    assert grpo.level == pytest.approx(2 / 3)
+    assert [(rung.solved, rung.needed) for rung in grpo.rungs] == [(5, 4), (5, 4), (0, 4)]
+
+
+def test_four_of_five_seeds_are_enough_and_three_are_not(tmp_path: Path) -> None:
+    suite = small_ladder("Rare", rows=("grpo", "treegrpo"))
+    layout = fill_ladder(tmp_path, suite, wanted)
+    for failing, largest in ((1, 5), (2, 4)):
+        for seed in range(failing):
+            cell = Cell(recipe="treegrpo", column="Rare-5", seed=seed)
+            write_cell(layout, suite, cell, 0.7, 0.7)
+        row = score_ladder(Results.read(tmp_path), None, "grpo")[0].row("treegrpo")
+        assert row is not None
+        assert row.largest == largest
+
+
+def test_verdicts_are_over_seeds_and_the_control_is_equivalent(scores: list[FamilyScore]) -> None:
+    rows = {row.label: row for row in scores[0].rows}
+    verdicts = {label: row.middle and row.middle.decision.verdict for label, row in rows.items()}
+    assert verdicts["treegrpo"] == "above"
+    assert verdicts["spo"] == "below"
+    assert verdicts["arpo"] == "equivalent"
+    assert verdicts["grpo again"] == "equivalent"
+    assert verdicts["grpo"] is None
+    equal = {label: row.equal and row.equal.decision.verdict for label, row in rows.items()}
+    assert {v for v in equal.values() if v} == {"equivalent"}
+    tree = rows["treegrpo"].middle
+    assert tree is not None
+    assert tree.test.n == 5
+    assert tree.test.paired
+    again = rows["grpo again"].middle
+    assert again is not None
+    assert not again.test.paired
+    assert tree.adjusted > tree.test.p_value  # Holm over the family's rows
+
+
+def test_two_seeds_decide_nothing(tmp_path: Path) -> None:
+    fill_ladder(tmp_path, small_ladder("Rare", rows=("grpo", "treegrpo"), seeds=2), wanted)
+    row = score_ladder(Results.read(tmp_path), None, "grpo")[0].row("treegrpo")
+    assert row is not None
+    assert row.middle is not None
+    assert row.middle.decision.verdict == "not decided"
+
+
+def test_a_row_with_another_ones_gradient_has_its_score(scores: list[FamilyScore]) -> None:
+    lottery, rare = scores
+    assert lottery.stands_in("dapo")
+    assert lottery.row("dapo") is lottery.row("grpo")
+    assert not rare.stands_in("dapo")
+    assert lottery.row("nobody") is None
+    radar = next(r for r in draw_radars(scores, ["grpo", "dapo"], "grpo") if r.row == "dapo")
+    assert [corner.hollow for corner in radar.corners] == [True, False]
+    assert radar.note == "run on 1 of 2 families"
+
+
+@pytest.mark.parametrize(
+    ("tables", "networks", "says"),
+    [
+        (0.1, 0.7, "agrees: above"),
+        (0.0, 0.7, "contradicts: above, though tables show nothing"),
+        (-0.1, 0.7, "contradicts: tables show it below"),
+        (0.1, 0.5, "contradicts: tables show it above"),
+        (0.0, 0.5, "agrees: equal"),
+    ],
+)
+def test_networks_are_held_against_tables(
+    tmp_path: Path, tables: float, networks: float, says: str
+) -> None:
+    fill_ladder(
+        tmp_path,
+        small_ladder("Lottery", rows=("grpo", "treegrpo")),
+        lambda row, _: (networks if row == "treegrpo" else 0.5, 0.9),
+    )
+    oracle = made_oracle(tables)
+    row = score_ladder(Results.read(tmp_path), oracle, "grpo")[0].row("treegrpo")
+    assert row is not None
+    assert row.meets == says
+    assert row.contradicts == says.startswith("contradicts")
+    assert weigh(None, row.middle) == ""
+
+
+def test_curves_have_the_sizes_as_marks(scores: list[FamilyScore]) -> None:
+    made = size_curves(scores[0], {"grpo": 1})
+    assert made is not None
+    assert [tick.label for tick in made.x_ticks] == ["0.5", "0.8", "0.9"]
+    assert made.x_ticks[0].at == pytest.approx(made.left)
+    assert made.x_ticks[-1].at == pytest.approx(made.right)
+    assert len(made.lines) == len(scores[0].rows)
+
+
+def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
+    made_oracle(-0.1).write(folder / ORACLE_FILE)
+    html, md = (path.read_text(encoding="utf-8") for path in write_ladder([folder]))
+    for text in (html, md):
+        assert "contradicts: tables show it below" in text
+        assert "equivalent" in text
+        assert "grpo again" in text
+        assert "5/5 ✓" in text
+        assert "one update a batch" in text
+    assert "default-src 'none'" in html
+    assert "url(" not in html
+    assert "<script" not in html
+    targets = set(re.findall(r'id="([^"]+)"', html))
+    assert set(re.findall(r'href="#([^"]+)"', html)) <= targets
+    rows = [line for line in md.splitlines() if line.startswith("|")]
+    table = [line.count("|") for line in rows if line.startswith(("| treegrpo |", "| dapo |"))]
+    assert table == [4, 4, 12, 12, 12]  # the summary's rows, then the families'
+    (folder / ORACLE_FILE).unlink()
+    assert "No oracle.json" in write_ladder([folder])[1].read_text(encoding="utf-8")
+
+
+def test_other_suites_have_no_ladder_page(tmp_path: Path) -> None:
+    from helpers.tiny_matrix import filled, tiny
+
+    filled(tmp_path, tiny(), lambda _: [[1.0, 0.0, 0.0, 0.0]])
+    with pytest.raises(BadValueError, match="no size of a family"):
+        write_ladder([tmp_path])
