@@ -131,8 +131,8 @@ _READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
 _UPDATED_ONCE = {"dapo": "grpo", "gspo": "grpo", "pasa": "ppo"}
 _WHY_SAME = (
     "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
-    "anyway; without sessions PaSa is PPO but for the weight of its critic's loss; GSPO averages by "
-    "path, which is the same where episodes are equally long"
+    "anyway; without sessions PaSa is PPO but for the weight of its critic's loss; GSPO averages "
+    "by path, which is the same where episodes are equally long"
 )
 
 FAMILIES: Mapping[str, Family] = {
