@@ -36,6 +36,12 @@ MORE: Mapping[str, Mapping[str, Arm]] = {
         "treegrpo intra": Arm(rollout=Trees(), credit="intra", clip=_DUAL),
     },
     "Corridor": {"ppo lambda .9": replace(_SINGLE, credit="critic", settings=Settings(lam=0.9))},
+    "Aliases": {
+        "ppo lambda .9": replace(_SINGLE, credit="critic", settings=Settings(lam=0.9)),
+        "ppo lambda .9, by observation": replace(
+            _SINGLE, credit="critic", settings=Settings(lam=0.9, by_observation=True)
+        ),
+    },
     "Noise": {
         "grpo n4": replace(_PLAIN, rollout=Chains(n=4)),
         "rloo": replace(_PLAIN, credit="rloo"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .rollouts import Batch
-from .twins import Bools, Doubles
+from .twins import Bools, Doubles, Ints
 
 EPS = 1e-6
 
@@ -32,6 +32,7 @@ class Settings:
 
     Attributes:
         lam: GAE's lambda.
+        by_observation: Whether the critic takes equal observations for equal states.
         gamma1: Weight of the sessions that were asked for.
         outcome: Weight of the outcome beside verdicts (TARL, arXiv 2509.14480, section 3).
         turn_budget: Most that verdicts of +1 give together, and the cost of a -1.
@@ -40,6 +41,7 @@ class Settings:
     """
 
     lam: float = 1.0
+    by_observation: bool = False
     gamma1: float = 0.9
     outcome: float = 10.0
     turn_budget: float = 5.0
@@ -140,8 +142,8 @@ def session_critic(batch: Batch, memory: Memory, settings: Settings) -> Doubles:
 def _with_critic(
     batch: Batch, memory: Memory, settings: Settings, rewards: Doubles, ends: Bools
 ) -> Doubles:
-    values = np.take_along_axis(memory.values[:, None, None, :], batch.context, axis=-1)
-    values = values * batch.valid
+    states = batch.observed if settings.by_observation else batch.context
+    values = np.take_along_axis(memory.values[:, None, None, :], states, axis=-1) * batch.valid
     advantages = np.zeros_like(rewards)
     later = following = np.zeros(rewards.shape[:-1])
     for t in range(rewards.shape[-1] - 1, -1, -1):
@@ -149,14 +151,16 @@ def _with_critic(
         delta = rewards[..., t] + onward * following - values[..., t]
         later = (delta + settings.lam * onward * later) * batch.valid[..., t]
         advantages[..., t], following = later, values[..., t]
-    _learn_values(batch, memory, settings, advantages + values)
+    _learn_values(memory, settings, states, batch.valid, advantages + values)
     return standardise(advantages, (1, 2, 3), batch.valid) * batch.valid
 
 
-def _learn_values(batch: Batch, memory: Memory, settings: Settings, targets: Doubles) -> None:
+def _learn_values(
+    memory: Memory, settings: Settings, states: Ints, valid: Bools, targets: Doubles
+) -> None:
     seeds, contexts = memory.values.shape
-    rows = np.arange(seeds)[:, None, None, None] * contexts + batch.context
-    flat, live = rows[batch.valid], targets[batch.valid]
+    rows = np.arange(seeds)[:, None, None, None] * contexts + states
+    flat, live = rows[valid], targets[valid]
     count = np.bincount(flat, minlength=seeds * contexts).reshape(seeds, contexts)
     total = np.bincount(flat, live, minlength=seeds * contexts).reshape(seeds, contexts)
     mean = total / np.maximum(count, 1)
@@ -215,4 +219,4 @@ RULES: Mapping[str, Rule] = {
     "verdict-group": verdict_group,
     "verdict-turns": verdict_turns,
 }
-"""The rules by name; one of states would read ``Batch.context``, which names equal states."""
+"""The rules by name; one of states would read ``Batch.context`` or ``Batch.observed``."""

@@ -16,6 +16,7 @@ class Batch:
 
     Attributes:
         context: Row of the policy's table ``[S, G, P, T]``.
+        observed: What the observation alone tells, as a row of the table ``[S, G, P, T]``.
         action: Letter ``[S, G, P, T]``.
         reward: Reward ``[S, G, P, T]``.
         verdict: Verdict ``[S, G, P, T]``.
@@ -30,6 +31,7 @@ class Batch:
     """
 
     context: Ints
+    observed: Ints
     action: Ints
     reward: Doubles
     verdict: Ints
@@ -125,6 +127,7 @@ class Play:
         self.alive = np.ones(shape, dtype=bool)
         self.batch = Batch(
             context=np.zeros(turns, dtype=np.int64),
+            observed=np.zeros(turns, dtype=np.int64),
             action=np.zeros(turns, dtype=np.int64),
             reward=np.zeros(turns),
             verdict=np.zeros(turns, dtype=np.int64),
@@ -163,6 +166,7 @@ class Play:
         self.states[at] = moves.states
         for name, values in (
             ("context", context),
+            ("observed", self.twin.observed(states, tasks)),
             ("action", action),
             ("reward", moves.reward),
             ("verdict", moves.verdict),
@@ -184,7 +188,7 @@ class Play:
         """
         horizon, turns = self.twin.horizon, np.broadcast_to(turn, source.shape)
         keep = np.arange(horizon) < turns[:, None]
-        for name in ("context", "action", "reward", "verdict", "spawned", "closed"):
+        for name in ("context", "observed", "action", "reward", "verdict", "spawned", "closed"):
             values = getattr(self.batch, name).reshape(-1, horizon)
             values[target] = np.where(keep, values[source], values[target])
         self.batch.valid.reshape(-1, horizon)[target] = keep

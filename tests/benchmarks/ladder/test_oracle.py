@@ -130,6 +130,17 @@ def test_the_critic_learns_the_value_of_its_contexts() -> None:
     assert memory.values == pytest.approx(np.full((2, 4), 1 / 3), abs=0.03)
 
 
+def test_a_critic_of_observations_confuses_rooms_that_look_the_same() -> None:
+    twin = Rooms(rooms=3, dead_ends=False, aliases=3)
+    batch = played(Chains(n=1), twin, groups=200)
+    assert set(np.unique(batch.context[batch.valid])) == {0, 1, 2}
+    assert set(np.unique(batch.observed[batch.valid])) == {0}
+    memory = Memory(np.zeros((2, 6)), np.zeros((2, 1)))
+    RULES["critic"](batch, memory, Settings(by_observation=True))
+    assert (memory.values[:, 0] > 0).all()
+    assert not memory.values[:, 1:].any()
+
+
 def test_a_clip_holds_the_table_near_its_data() -> None:
     twin = Doors(doors=4, noise=0.5)
     schedule = Schedule(seeds=4, actions=2_000, per_step=1_000, lr=0.12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,8 +140,9 @@ def test_prefixes_decide_the_lottery_and_not_fork(
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
 
     def measure(env_id: str, mistakes: float) -> Probe:
+        shape: dict[str, Any] = WEIGHTS
         settings = StarterSettings(
-            **WEIGHTS,
+            **shape,
             vocab_size=280,
             texts=50,
             read_steps=0,

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from helpers.made_ladder import fill_ladder, small_ladder, write_cell
 
+from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.ladder.families import find_family
+from turngym.benchmarks.ladder.oracle import forecast as forecasts
 from turngym.benchmarks.ladder.oracle.forecast import ArmForecast, FamilyForecast, Oracle, judge
 from turngym.benchmarks.ladder.plots import draw_radars, size_curves
 from turngym.benchmarks.ladder.report import ORACLE_FILE, write_ladder
@@ -188,6 +190,28 @@ def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
     assert table == [4, 4, 12, 12, 12]  # the summary's rows, then the families'
     (folder / ORACLE_FILE).unlink()
     assert "No oracle.json" in write_ladder([folder])[1].read_text(encoding="utf-8")
+
+
+def test_the_command_prints_the_oracle_and_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    canned = made_oracle(0.1).families[0]
+    monkeypatch.setattr(forecasts, "forecast", lambda *_, **__: canned)
+    suite = small_ladder("Lottery", rows=("grpo", "treegrpo"))
+    suite.write(tmp_path / "mine.json")
+    words = ["--suite", str(tmp_path / "mine.json"), "--oracle", "--out", str(tmp_path / "out")]
+    assert main(["bench", *words]) == 0
+    assert "can show +0.100" in capsys.readouterr().out
+    assert Oracle.read(tmp_path / "out" / ORACLE_FILE).find("Lottery") == canned
+    fill_ladder(tmp_path / "out", suite, lambda *_: (0.5, 1.0))
+    assert main(["bench", "--report", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "ladder.html").exists()
+    for refused, reason in (
+        (["--suite", "quick", "--oracle"], "no size"),
+        (["--oracle"], "one of"),
+    ):
+        assert main(["bench", *refused]) == 2
+        assert reason in capsys.readouterr().err
 
 
 def test_other_suites_have_no_ladder_page(tmp_path: Path) -> None:
