@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_serializer, model_validator
 
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, UnknownNameError
@@ -130,6 +130,14 @@ class SuiteEnv(Form):
     @classmethod
     def _fill_name(cls, given: Any) -> Any:
         return _with_default(given, "name", "id")
+
+    @model_serializer(mode="wrap")
+    def _leave_out_no_rows(self, dump: Callable[[SuiteEnv], dict[str, Any]]) -> dict[str, Any]:
+        """Dump ``rows`` only where there are any: other suites keep their digests."""
+        data = dump(self)
+        if not data["rows"]:
+            del data["rows"]
+        return data
 
 
 class SuiteRecipe(Form):

@@ -27,7 +27,7 @@ MIN_EFFECT = 0.02
 EQUAL = 0.03
 """Difference of areas within which the control's arms are called equal."""
 LEVEL = 0.05
-Says = Literal["can show", "cannot show", "equal", "differs"]
+Says = Literal["can show", "cannot show", "equal", "differs", "not decided"]
 
 
 class ArmForecast(Form):
@@ -44,8 +44,8 @@ class ArmForecast(Form):
         final: Measure of the last policies, likewise.
         solved_frac: Share of seeds whose last policy has a measure of at least .8.
         against: Comparison of the areas with the baseline's, unpaired; None for the baseline.
-        says: ``can show`` or ``cannot show`` at a size; in the control ``equal`` or ``differs``,
-            and ``cannot show`` for the baseline itself.
+        says: ``can show`` or ``cannot show`` at a size, ``cannot show`` for the baseline itself; in
+            the control ``equal``, ``differs`` or ``not decided``.
     """
 
     arm: str
@@ -204,12 +204,13 @@ def judge(test: SeedTest | None, *, control: bool) -> Says:
 
     At a size an arm can show where its area differs by at least :data:`MIN_EFFECT` and the
     interval leaves 0 out. In the control it is equal where two one-sided tests hold the
-    difference within :data:`EQUAL`.
+    difference within :data:`EQUAL`; else it differs where the interval leaves 0 out.
     """
     if test is None:
         return "cannot show"
-    if control:
-        equal = test.equivalence_p is not None and test.equivalence_p <= LEVEL
-        return "equal" if equal else "differs"
     apart = test.low95 > 0 or test.high95 < 0
+    if control:
+        if test.equivalence_p is not None and test.equivalence_p <= LEVEL:
+            return "equal"
+        return "differs" if apart else "not decided"
     return "can show" if apart and abs(test.difference) >= MIN_EFFECT else "cannot show"
