@@ -13,7 +13,6 @@ from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.runs.progress import clock, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
-from ...algos.training.run_writer import read_first_episode
 from ..runtime.threads import prepare
 from .model_options import Sampler, starter
 from .tables import say
@@ -94,6 +93,8 @@ def run(command: Command) -> None:
 
 def tell_strategy(result: RunResult, folder: Path) -> list[str]:
     """Return lines on what the model does, before and after, where it decodes greedily."""
+    from ...algos.training.run_writer import read_first_episode
+
     lines = [f"what RL found, greedily, in questions that need {HOPS} searches:"]
     for when, scores, step in (("before", result.before, 0), ("after", result.after, result.steps)):
         if scores and scores[0].greedy is not None and scores[0].greedy.n:

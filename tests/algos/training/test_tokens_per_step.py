@@ -74,7 +74,15 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 
 def by_tokens(model: Path, budget: int = 500, **more: Any) -> TrainConfig:
     """Steps of 120 tokens, so that the budget cuts the last one."""
-    changes = {"tokens_per_step": 120, "rollout.n": 3, "minibatches": 4, "lr": 1e-3}
+    changes = {
+        "tokens_per_step": 120,
+        "rollout.n": 3,
+        "epochs": 1,
+        "minibatches": 4,
+        "lr": 1e-3,
+        "warmup_steps": 0,
+        "loss.kl.coef": 0.0,
+    }
     recipe = make_recipe(more.pop("name", "grpo"), changes, small=True)
     return config(model, recipe=recipe, budget=Budget(tokens=budget), evals=(), **more)
 

@@ -43,7 +43,7 @@ def credit(made: Learner, grown: Forest) -> tuple[TurnIndex, TurnCredit]:
         ("grpo", {"loss.aggregate": "seq-mean-token-mean"}, lambda n, t, paths: 1 / n / paths),
         ("drgrpo", {"loss.aggregate.length": 64}, lambda n, t, paths: 1 / 64 / paths),
         ("gspo", {}, lambda n, t, paths: 1 / n / paths),
-        ("rloo", {}, None),
+        ("rloo", {"credit.kl_coef": 0.0}, None),
     ],
 )
 def test_coefficients_are_advantages_times_the_weights_of_the_loss(
