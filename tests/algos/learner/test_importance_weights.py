@@ -119,7 +119,8 @@ def test_recipes_that_weights_would_not_correct_are_refused() -> None:
     with pytest.raises(BadValueError, match="samples nothing"):
         check_importance(make_recipe("sft", {}, small=True), 2.0)
     sampled = dataclasses.replace(
-        make_recipe("grpo", {"loss.kl.coef": 0.0}, small=True), annotators=(OldLogprobs(source="sampled"),)
+        make_recipe("grpo", {"loss.kl.coef": 0.0}, small=True),
+        annotators=(OldLogprobs(source="sampled"),),
     )
     with pytest.raises(BadValueError, match="count twice"):
         check_importance(sampled, 2.0)
