@@ -171,29 +171,32 @@ class BetaMemory(TaskSource):
         return self._starts(step, self._draw(step, count), 0)
 
     def starts_from(self, step: int, played: int, at: int, count: int) -> list[Start]:  # noqa: ARG002 - every step draws anew
-        """Draw an order of the whole pool by the weights, and return these places of it.
+        """Return these places of the step's order of tasks.
 
-        Raises:
-            BadValueError: The pool is used up before the step has its tokens.
+        It is the whole pool, drawn by the weights without replacement, then the pool drawn anew,
+        for a step that plays more groups than tasks are tracked.
         """
-        if at >= self.size:
-            raise BadValueError(
-                f"BetaTracker: all {self.size} tracked tasks of step {step} were played before "
-                "tokens_per_step was reached. Raise tracker.pool, or lower tokens_per_step."
-            )
-        return self._starts(step, self._draw(step, self.size)[at : at + count], at)
+        found: list[Start] = []
+        while len(found) < count:
+            lap, first = divmod(at + len(found), self.size)
+            tasks = self._draw(step, self.size, lap)[first : first + count - len(found)]
+            found += self._starts(step, tasks, at + len(found), lap)
+        return found
 
-    def _draw(self, step: int, count: int) -> npt.NDArray[np.int64]:
+    def _draw(self, step: int, count: int, lap: int = 0) -> npt.NDArray[np.int64]:
         weights = self.rule.weights(np.array([self.value(t) for t in range(self.size)]))
-        rng = np.random.default_rng([self.seed, _TASKS, step])
+        rng = np.random.default_rng([self.seed, _TASKS, step, *([lap] if lap else [])])
         return rng.choice(self.size, size=count, replace=False, p=weights / weights.sum())
 
-    def _starts(self, step: int, tasks: npt.NDArray[np.int64], first: int) -> list[Start]:
+    def _starts(
+        self, step: int, tasks: npt.NDArray[np.int64], first: int, lap: int = 0
+    ) -> list[Start]:
+        again = (lap,) if lap else ()
         return [
             Start(
                 self.split,
                 int(task),
-                seed_at(self.seed, _EPISODES, step, int(task)),
+                seed_at(self.seed, _EPISODES, step, int(task), *again),
                 f"{step}/{place}/{task}",
             )
             for place, task in enumerate(tasks, first)
@@ -225,6 +228,7 @@ class BetaMemory(TaskSource):
         drifts = self._drifts(forest, scorer)
         logprobs = scorer.logprobs(forest)
         kept = []
+        groups: dict[int, int] = {}  # the first of each task: what is drawn again drifts once
         for i, task in zip(endings, tasks, strict=True):
             gain = self.scaled(float(returns[i]))
             if not -1e-6 <= gain <= 1 + 1e-6:
@@ -232,7 +236,9 @@ class BetaMemory(TaskSource):
                     f"BetaTracker: task {task} returned {returns[i]}; expected a return in the "
                     f"environment's range {self.reward_range}. Drop the shapers that leave it."
                 )
-            rho = self.rule.memory(drifts.get(task, 0.0))
+            group = forest.paths[i].group
+            fresh = groups.setdefault(task, group) == group
+            rho = self.rule.memory(drifts.get(task, 0.0) if fresh else 0.0)
             a, b = self.beliefs.get(task, (0.5, 0.5))
             self.beliefs[task] = rho * a + gain, rho * b + 1.0 - gain
             self.paths[task] = _keep(forest, i, logprobs[i])

@@ -41,6 +41,8 @@ class Family(Form):
         measure: ``success``, or the metric of the environment that is compared.
         tokens: Sampled tokens of a run.
         tokens_per_step: Sampled tokens of a training step.
+        long_steps: Sampled tokens of a step at sizes where a step would else be hardly more than
+            one group.
         lr: Learning rate of the policy.
         updates: Optimiser steps per batch at each size, where the size is that.
         rows: Labels of the rows that are distinct here, the baseline first.
@@ -66,6 +68,7 @@ class Family(Form):
     measure: str = "success"
     tokens: int = Field(ge=1)
     tokens_per_step: int = Field(ge=1)
+    long_steps: Mapping[str, int] = Field(default_factory=dict)
     lr: float = Field(gt=0)
     updates: bool = False
     rows: tuple[str, ...]
@@ -106,6 +109,10 @@ class Family(Form):
         """Return the best measure that can be reached at a size, or in the control."""
         return self.ceilings.get(str(size), 1.0)
 
+    def step_tokens(self, size: Size | str) -> int:
+        """Return the sampled tokens of a training step at a size, or in the control."""
+        return self.long_steps.get(str(size), self.tokens_per_step)
+
     def updates_at(self, size: Size | str) -> int:
         """Return the optimiser steps per batch at a size; 1 in the control and elsewhere."""
         return int(size) if self.updates and not isinstance(size, str) else 1
@@ -128,11 +135,11 @@ _LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
 """Has seen a player who looks and then names what it saw, too briefly to do the same."""
 _READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
 """Follows the labels now and then: asking at random only costs, and is unlearned at once."""
-_UPDATED_ONCE = {"dapo": "grpo", "gspo": "grpo", "pasa": "ppo"}
+_UPDATED_ONCE = {"drgrpo": "rloo", "dapo": "grpo", "gspo": "grpo", "pasa": "ppo"}
 _WHY_SAME = (
     "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
     "anyway; without sessions PaSa is PPO but for the weight of its critic's loss; GSPO averages "
-    "by path, which is the same where episodes are equally long"
+    "by path and Dr.GRPO by a fixed length, which is the same where episodes are equally long"
 )
 
 FAMILIES: Mapping[str, Family] = {
@@ -153,7 +160,7 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=312,
             lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
             start=_KNOWS_PLACES,
@@ -165,13 +172,14 @@ FAMILIES: Mapping[str, Family] = {
             mechanism="Credit must reach far back; forks behind the choice compare nothing.",
             setting="delay",
             sizes=(2, 4, 8, 16, 32, 64),
-            quick=(2, 8, 32),
+            quick=(2, 8, 16),
             middle=8,
             control={"delay": 0},
             tokens=12_000,
             tokens_per_step=256,
+            long_steps={"16": 512, "32": 1024, "64": 2048},
             lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
         ),
@@ -188,7 +196,7 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
         ),
@@ -206,7 +214,7 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=2e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
         ),
@@ -225,7 +233,7 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=1e-3,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
             start=_KNOWS_PLACES,
@@ -244,7 +252,7 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=512,
             lr=5e-4,
-            rows=("grpo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
             ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
@@ -264,7 +272,7 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=1e-3,
-            rows=("grpo", "tarl", "tarlturns", "treegrpo", "ppo"),
+            rows=("grpo", "rloo", "tarl", "tarlturns", "treegrpo", "ppo"),
             same=_UPDATED_ONCE,
             same_because=_WHY_SAME,
             start=_KNOWS_PLACES,
@@ -283,8 +291,8 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=1e-3,
-            rows=("grpo", "pasa", "ppo", "tarl", "tarlturns", "reinforcepp"),
-            same={"dapo": "grpo", "gspo": "grpo"},
+            rows=("grpo", "rloo", "pasa", "ppo", "tarl", "tarlturns", "reinforcepp"),
+            same={"drgrpo": "rloo", "dapo": "grpo", "gspo": "grpo"},
             same_because="one update a batch, so no ratio is clipped; the filter drops what has no "
             "advantage anyway; GSPO averages by path",
             letters=5,
@@ -304,8 +312,8 @@ FAMILIES: Mapping[str, Family] = {
             tokens=8_192,
             tokens_per_step=1024,
             lr=2e-3,
-            rows=("grpo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
-            same={"pasa": "ppo"},
+            rows=("grpo", "rloo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
+            same={"drgrpo": "rloo", "pasa": "ppo"},
             same_because="there are no sessions",
             start=_KNOWS_PLACES,
         ),
@@ -322,8 +330,14 @@ FAMILIES: Mapping[str, Family] = {
             tokens=12_000,
             tokens_per_step=256,
             lr=2e-3,
-            rows=("grpo", "dapo", "treegrpo", "arpo", "spo", "reinforcepp", "ppo"),
-            same={"gspo": "grpo", "tarl": "grpo", "tarlturns": "grpo", "pasa": "ppo"},
+            rows=("grpo", "rloo", "dapo", "treegrpo", "arpo", "spo", "reinforcepp", "ppo"),
+            same={
+                "drgrpo": "rloo",
+                "gspo": "grpo",
+                "tarl": "grpo",
+                "tarlturns": "grpo",
+                "pasa": "ppo",
+            },
             same_because="one update a batch; nobody judges and there are no sessions",
         ),
     )

@@ -27,6 +27,7 @@ CHAINS = {"rollout.n": 8, "loss.kl.coef": 0.0}
 ROWS = (
     SuiteRecipe(name="grpo", settings=CHAINS),
     SuiteRecipe(name="grpo", settings=CHAINS).again(),
+    SuiteRecipe(name="rloo", settings={"rollout.n": 8, "credit.kl_coef": 0.0}),
     SuiteRecipe(name="treegrpo", settings={"loss.kl.coef": 0.0}),
     SuiteRecipe(name="arpo", settings={"rollout.initial": 4, "rollout.budget": 8}),
     SuiteRecipe(name="dapo", settings={"rollout.n": 8}),
@@ -106,7 +107,7 @@ def column_of(family: Family, size: Size | str) -> SuiteEnv:
         eval_every=0,
         measure=family.measure,
         threshold=SOLVED * family.ceiling(size),
-        tokens_per_step=family.tokens_per_step,
+        tokens_per_step=family.step_tokens(size),
         recipe_settings=family.optimiser(size),
         rows=[*family.rows, AGAIN],
     )
@@ -122,7 +123,7 @@ def _columns(quick: bool) -> tuple[SuiteEnv, ...]:
 
 LADDER = Suite(
     name="ladder",
-    version=1,
+    version=2,
     about="diagnostic families, three sizes and a control each: which mechanism shows where",
     recipes=ROWS,
     envs=_columns(quick=True),
@@ -133,7 +134,7 @@ LADDER = Suite(
 )
 LADDER_FULL = Suite(
     name="ladder-full",
-    version=1,
+    version=2,
     about="the ladder with all sizes, ten seeds and a learning rate chosen for every row",
     recipes=ROWS,
     envs=_columns(quick=False),
@@ -165,7 +166,7 @@ def _search_qa(name: str, tokens: int, steps: int, **changes: Any) -> SuiteEnv:
 
 SEPARATING = Suite(
     name="separating",
-    version=1,
+    version=2,
     about="settings on real environments in which recipes can be told apart, five seeds",
     recipes=ROWS,
     envs=(

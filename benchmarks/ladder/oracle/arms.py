@@ -16,6 +16,7 @@ _SINGLE = Arm(rollout=Chains(n=1))
 _DUAL = Clip(dual=3.0)
 ARMS: Mapping[str, Arm] = {
     "grpo": _PLAIN,
+    "rloo": replace(_PLAIN, credit="rloo"),
     "treegrpo": Arm(rollout=Trees(), credit="both", clip=_DUAL),
     "arpo": Arm(rollout=Branches(), clip=_DUAL),
     "no clip": replace(_PLAIN, clip=Clip(ratio="unclipped")),
@@ -44,7 +45,6 @@ MORE: Mapping[str, Mapping[str, Arm]] = {
     },
     "Noise": {
         "grpo n4": replace(_PLAIN, rollout=Chains(n=4)),
-        "rloo": replace(_PLAIN, credit="rloo"),
     },
     "Fog": {"arpo beta 2": Arm(rollout=Branches(beta=2.0), clip=_DUAL)},
     "Rare": {"grpo n4": replace(_PLAIN, rollout=Chains(n=4))},

@@ -155,9 +155,9 @@ def forecast(family: Family, *, quick: bool = True, seeds: int = 100) -> FamilyF
     )
 
 
-def schedule_of(family: Family) -> Schedule:
-    """Return the budget of a family as the oracle spends it: an action is a token."""
-    return Schedule(actions=family.tokens, per_step=family.tokens_per_step)
+def schedule_of(family: Family, size: Size | str) -> Schedule:
+    """Return the budget of a size as the oracle spends it: an action is a token."""
+    return Schedule(actions=family.tokens, per_step=family.step_tokens(size))
 
 
 def forecast_size(family: Family, size: Size | str, seeds: int) -> list[ArmForecast]:
@@ -171,7 +171,9 @@ def _play_arms(family: Family, size: Size | str, rate: float, seeds: int) -> lis
     baseline: Doubles | None = None
     rows = []
     for number, (label, arm) in enumerate(arms_of(family, size).items()):
-        run = learn(twin, arm, replace(schedule_of(family), lr=rate, seeds=seeds, seed=number))
+        run = learn(
+            twin, arm, replace(schedule_of(family, size), lr=rate, seeds=seeds, seed=number)
+        )
         test = None
         if baseline is None:
             baseline = run.area

@@ -171,11 +171,10 @@ def test_places_of_an_order_and_of_a_tracker_do_not_depend_on_the_blocks() -> No
         assert whole == list(itertools.chain(*cut))
         assert len({start.uid for start in whole}) == 12
     assert len({s.task for s in memory.starts_from(2, 7, 0, 12)}) == 12
-    assert [s.task for s in memory.starts_from(2, 0, 10, 9)] == [
-        s.task for s in memory.starts_from(2, 0, 0, 12)
-    ][10:]
-    with pytest.raises(BadValueError, match=r"tokens_per_step.*Raise tracker\.pool"):
-        memory.starts_from(2, 0, 12, 1)
+    beyond = memory.starts_from(2, 0, 10, 20)  # the pool ends, and is drawn anew
+    assert beyond == memory.starts_from(2, 0, 0, 30)[10:]
+    assert len({s.task for s in beyond[2:14]}) == 12
+    assert len({(s.task, s.seed) for s in memory.starts_from(2, 0, 0, 30)}) == 30
 
 
 def test_an_order_goes_on_over_the_steps() -> None:
