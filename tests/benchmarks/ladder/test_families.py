@@ -7,9 +7,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from turngym.algos.recipes import make_recipe
+from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.benchmarks.cli.bench import find_suite
-from turngym.algos.recipes import RECIPES
 from turngym.benchmarks.ladder.families import CONTROL, FAMILIES, Family, find_family
 from turngym.benchmarks.ladder.suites import (
     LADDER,
