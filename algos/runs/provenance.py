@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import time
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,14 @@ def versions(env_ids: list[str], step: int) -> dict[str, Any]:
     }
 
 
+@cache
 def git_commit() -> str | None:
-    """Return the source tree's git commit, with ``+changes`` if files differ; None without git."""
+    """Return the source tree's git commit, with ``+changes`` if files differ; None without git.
+
+    Asked once per process: what was imported does not change afterwards.
+    """
     git = shutil.which("git")
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if git is None or not (root / ".git").exists():
         return None
     commit = _git(git, root, "rev-parse", "HEAD")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..ladder.families import Family
     from ..ladder.oracle.forecast import Oracle
     from ..matrix.executors import Executor
+    from ..matrix.matrix_files import MatrixFiles
     from ..matrix.suite import Suite
 
 
@@ -51,6 +52,8 @@ class Command:
         executor: Where cells run: processes here, or Ray.
         ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
         gpus_per_worker: GPUs, or the share of one, of a Ray worker.
+        reuse: With --suite: folder or packed results, repeatable, also of an older version of the
+            suite: finished cells that depend on nothing that has changed are taken over first.
         only: recipe=NAME, row=LABEL, env=ID, column=NAME, seed=N or, with --speed, file=NAME,
             repeatable: of one kind any fits.
         baseline: Row that the report compares the others with.
@@ -66,6 +69,7 @@ class Command:
     executor: Literal["process", "ray"] = "process"
     ray_address: str | None = None
     gpus_per_worker: float = 0.0
+    reuse: Repeated = ()
     only: Repeated = ()
     baseline: str = "grpo"
 
@@ -79,6 +83,8 @@ def run(command: Command) -> None:
     asked = [command.suite is not None, command.report, command.pack, command.speed]
     if sum(map(bool, asked)) != 1:
         raise BadValueError("bench: give one of --suite NAME, --report PATH, --pack and --speed.")
+    if command.reuse and (command.suite is None or command.oracle):
+        raise BadValueError("bench: --reuse goes with --suite, when it is filled.")
     if command.oracle and command.suite is None:
         raise BadValueError("bench: --oracle goes with --suite ladder or ladder-full.")
     if command.oracle:
@@ -108,6 +114,7 @@ def fill(command: Command, suite: Suite) -> None:
     """
     from ..matrix.machine_info import check_gpus, visible_gpus
     from ..matrix.progress_view import view
+    from ..matrix.reuse import reuse_results
     from ..matrix.run import run_matrix
 
     suite.recipe(command.baseline)
@@ -117,6 +124,9 @@ def fill(command: Command, suite: Suite) -> None:
         check_gpus(suite, gpus)
     out = Path(command.out or Path("runs") / f"bench-{suite.name}")
     say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
+    if command.reuse:
+        for source in reuse_results(suite, out, [Path(one) for one in command.reuse]):
+            say(f"reused      {source}")
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
     say(f"{counts}; {board.reused} were there before")
@@ -227,10 +237,22 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     from ..matrix.results import Results
 
     pages = write_report(parts, folder, baseline)
-    if is_ladder(Results.read(*parts).suite):
+    results = Results.read(*parts)
+    say_left_out(results.files)
+    if is_ladder(results.suite):
         pages += write_ladder(parts, folder, baseline)
     for path in pages:
         say(f"report      {path}")
+
+
+def say_left_out(results: MatrixFiles) -> None:
+    """Print how many cells of older versions of the suite are not the same in the newest."""
+    if results.left_out:
+        suite = results.suite
+        say(
+            f"left out    {results.left_out} cells of older versions that are not the same in "
+            f"{suite.name} version {suite.version}"
+        )
 
 
 def pack(parts: Sequence[Path], out: str | None) -> None:
@@ -244,7 +266,9 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
 
     if out is None:
         raise BadValueError("bench: --pack needs --out FILE, such as results/mine.jsonl.gz.")
-    path = write_packed(read_parts(parts), Path(out))
+    results = read_parts(parts)
+    say_left_out(results)
+    path = write_packed(results, Path(out))
     say(f"results     {path} ({path.stat().st_size:,} bytes)")
 
 

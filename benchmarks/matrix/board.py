@@ -10,13 +10,18 @@ from typing import Any
 from ...algos.runs.run_dir import read_metrics
 from ...envs.core.errors import DataError
 from .cell import Cell, CellResult, ColumnResult, SearchResult, State
-from .jobs import Job, failed_search, rate_row, unfinished_result
+from .jobs import Job, failed_column, failed_search, rate_row, unfinished_result
 from .layout import Layout
 from .suite import Suite
 from .train_cell import read_cost
 
 DONE: tuple[State, ...] = ("finished",)
 """States that a later call does not compute again."""
+OTHER_START = (
+    "the starting model made here is another one than that of the reused results (made on another "
+    "machine, it may differ by rounding). Reuse the folder that they come from, with its models, "
+    "or fill a new folder without them."
+)
 
 
 class Board:
@@ -36,6 +41,7 @@ class Board:
         self.columns: dict[str, ColumnResult] = {}
         self.searches: dict[tuple[str, str], SearchResult] = {}
         self.running: dict[str, tuple[Job, float]] = {}
+        self._without_model: dict[str, ColumnResult] = {}
         self.reused = 0
         self.began = time.monotonic()
         for cell in self.cells:
@@ -46,8 +52,10 @@ class Board:
         self._todo = [cell for cell in self.cells if cell.key not in self.results]
         for name in dict.fromkeys(cell.column for cell in self._todo):
             column = layout.column(suite, name)
-            if column is not None and column.state in DONE:
+            if column is not None and column.state in DONE and column.start:
                 self.columns[name] = column
+            elif column is not None and column.state in DONE:  # reused without its model
+                self._without_model[name] = column
         if suite.lr_search is not None:
             for row, name in dict.fromkeys(self._searched(cell) for cell in self._todo):
                 search = layout.search(suite, row, name)
@@ -119,15 +127,24 @@ class Board:
     def _end_column(self, name: str, death: str) -> list[CellResult]:
         column = self.layout.column(self.suite, name)
         if death or column is None:
-            column = ColumnResult(
-                suite_digest=self.suite.digest, column=name, state="failed", reason=death
-            )
+            column = failed_column(self.suite, name, "failed", death)
             column.write(self.layout.column_file(name))
+        column = self._same_start(name, column)
         if column.state in DONE:
             self.columns[name] = column
             return []
         waiting = [cell for cell in self._todo if cell.column == name]
         return self._without(waiting, column.state, f"no start: {column.reason}")
+
+    def _same_start(self, name: str, made: ColumnResult) -> ColumnResult:
+        """Hold the start that was made anew against the one that reused results had."""
+        old = self._without_model.pop(name, None)
+        if old is None or (made.state in DONE and made.start_digest == old.start_digest):
+            return made
+        old.write(self.layout.column_file(name))
+        if made.state not in DONE:
+            return made
+        return failed_column(self.suite, name, "failed", OTHER_START)
 
     def _end_search(self, job: Job, death: str) -> list[CellResult]:
         search = self.layout.search(self.suite, job.recipe, job.column)

@@ -180,7 +180,9 @@ class CellResult(Form):
         format: Version of this schema.
         suite: Name of the suite.
         suite_version: Its version.
-        suite_digest: Hash of its content.
+        suite_digest: Hash of the content of the suite that it was computed for.
+        digest: Hash of what its numbers depend on (:meth:`Suite.cell_digest`); empty in files from
+            before there was one, which the folder's suite vouches for.
         cell: The cell.
         state: ``finished``; ``refused`` (invalid combination: ``reason``), ``failed`` (an error:
             ``reason`` and ``trace``), ``interrupted`` (resumed by the next call).
@@ -205,6 +207,7 @@ class CellResult(Form):
     suite: str
     suite_version: int
     suite_digest: str
+    digest: str = ""
     cell: Cell
     state: State
     reason: str = ""
@@ -254,7 +257,8 @@ class SearchResult(Form):
 
     Attributes:
         format: Version of this schema.
-        suite_digest: Hash of the suite's content.
+        suite_digest: Hash of the content of the suite that it was computed for.
+        digest: Hash of what it depends on; empty likewise.
         recipe: Label of the row.
         column: Name of the column.
         state: As a cell's.
@@ -265,6 +269,7 @@ class SearchResult(Form):
 
     format: Literal[2] = FORMAT
     suite_digest: str
+    digest: str = ""
     recipe: str
     column: str
     state: State
@@ -283,7 +288,8 @@ class ColumnResult(Form):
 
     Attributes:
         format: Version of this schema.
-        suite_digest: Hash of the suite's content.
+        suite_digest: Hash of the content of the suite that it was computed for.
+        digest: Hash of what it depends on; empty likewise.
         column: Name of the column.
         state: ``finished``, ``failed`` or ``refused``.
         reason: Why the column has no start.
@@ -300,6 +306,7 @@ class ColumnResult(Form):
 
     format: Literal[2] = FORMAT
     suite_digest: str
+    digest: str = ""
     column: str
     state: State
     reason: str = ""

@@ -130,6 +130,7 @@ def failed_search(
     found = layout.search(suite, recipe, column)
     return SearchResult(
         suite_digest=suite.digest,
+        digest=suite.search_digest(recipe, column),
         recipe=recipe,
         column=column,
         state="failed",
@@ -154,7 +155,18 @@ def _column(suite: Suite, column: str) -> ColumnResult:
         state, reason = "refused", str(refusal)
     except Exception as error:  # noqa: BLE001 - recorded in the column, whatever it was
         state, reason = "failed", describe_error(error) + "\n" + format_trace(error)
-    return ColumnResult(suite_digest=suite.digest, column=column, state=state, reason=reason)
+    return failed_column(suite, column, state, reason)
+
+
+def failed_column(suite: Suite, column: str, state: State, reason: str) -> ColumnResult:
+    """Make the result of a column that has no start."""
+    return ColumnResult(
+        suite_digest=suite.digest,
+        digest=suite.column_digest(column),
+        column=column,
+        state=state,
+        reason=reason,
+    )
 
 
 def describe_error(error: BaseException) -> str:

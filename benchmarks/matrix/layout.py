@@ -14,9 +14,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
 from .cell import Cell, CellResult, ColumnResult, SearchResult
 from .suite import Suite
@@ -94,7 +98,7 @@ class Layout:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        return _read(CellResult, self.cell_file(cell), suite)
+        return self._read(CellResult, self.cell_file(cell), suite.cell_digest(cell))
 
     def column(self, suite: Suite, column: str) -> ColumnResult | None:
         """Read the start of a column; None if there is no file.
@@ -103,7 +107,7 @@ class Layout:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        return _read(ColumnResult, self.column_file(column), suite)
+        return self._read(ColumnResult, self.column_file(column), suite.column_digest(column))
 
     def search(self, suite: Suite, recipe: str, column: str) -> SearchResult | None:
         """Read the learning rate of a row in a column; None if there is no file.
@@ -112,16 +116,35 @@ class Layout:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        return _read(SearchResult, self.search_file(recipe, column), suite)
+        digest = suite.search_digest(recipe, column)
+        return self._read(SearchResult, self.search_file(recipe, column), digest)
+
+    @cached_property
+    def _suite_digest(self) -> str:
+        """Hash of the suite as it is written, which a later schema of suites does not change."""
+        return digest_of(json.loads(self.suite_file.read_text(encoding="utf-8")))
+
+    def _read(self, kind: type[R], path: Path, digest: str) -> R | None:
+        if not path.exists():
+            return None
+        found = vouched(kind.read(path), digest, lambda: self._suite_digest)
+        if found.digest != digest:
+            raise BadValueError(
+                f"{path} belongs to another suite: it was computed from other settings (digest "
+                f"{found.digest[:12] or 'none'}, expected {digest[:12]}). Remove the file to "
+                "compute it again."
+            )
+        return found
 
 
-def _read(kind: type[R], path: Path, suite: Suite) -> R | None:
-    if not path.exists():
-        return None
-    found = kind.read(path)
-    if found.suite_digest != suite.digest:
-        raise BadValueError(
-            f"{path} belongs to a suite of digest {found.suite_digest[:12]}, the folder to "
-            f"{suite.name!r} ({suite.digest[:12]}). Remove the file to compute it again."
-        )
-    return found
+def vouched(result: R, digest: str, suite_digest: Callable[[], str]) -> R:
+    """Give a result without a digest that of its suite's item, if it was computed for that suite.
+
+    Args:
+        result: The result.
+        digest: Digest of the item in the suite that the result lies beside.
+        suite_digest: Hash of that suite as it is written.
+    """
+    if result.digest or result.suite_digest != suite_digest():
+        return result
+    return result.model_copy(update={"digest": digest})

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...envs.core.errors import BadValueError, DataError
+from ...envs.core.digest import digest_of
+from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 from ...leaderboard.schema.base import Form, parse_form
 from .cell import CellResult, ColumnResult, SearchResult
-from .layout import Layout
+from .layout import Layout, vouched
 from .suite import NamedStart, Suite
 
 FORMAT = 1
@@ -37,12 +38,15 @@ class MatrixFiles(NamedTuple):
         cells: Result of each cell that has one, by key.
         columns: Start of each column that has one, by name.
         searches: The searches for learning rates, by row and column.
+        left_out: Number of finished cells that were computed for an older version of the suite and
+            are not the same in this one.
     """
 
     suite: Suite
     cells: dict[str, CellResult]
     columns: dict[str, ColumnResult]
     searches: dict[tuple[str, str], SearchResult]
+    left_out: int = 0
 
     def in_order(self) -> MatrixFiles:
         """Return the same in the suite's order."""
@@ -54,22 +58,53 @@ class MatrixFiles(NamedTuple):
             cells={c.key: self.cells[c.key] for c in suite.cells if c.key in self.cells},
             columns={name: self.columns[name] for name in names if name in self.columns},
             searches={pair: self.searches[pair] for pair in pairs if pair in self.searches},
+            left_out=self.left_out,
         )
+
+    def adopted(self, suite: Suite) -> MatrixFiles:
+        """Return what belongs to another suite too: results that depend on nothing else there."""
+        wanted = {cell.key: suite.cell_digest(cell) for cell in suite.cells}
+        columns = {column.name: suite.column_digest(column.name) for column in suite.envs}
+        rows = {row.label for row in suite.recipes}
+        kept = {k: cell for k, cell in self.cells.items() if wanted.get(k) == cell.digest}
+        ended = sum(cell.state == "finished" for k, cell in self.cells.items() if k not in kept)
+        return MatrixFiles(
+            suite=suite,
+            cells=kept,
+            columns={n: one for n, one in self.columns.items() if columns.get(n) == one.digest},
+            searches={
+                (row, name): one
+                for (row, name), one in self.searches.items()
+                if row in rows and name in columns and one.digest == suite.search_digest(row, name)
+            },
+            left_out=self.left_out + ended,
+        ).in_order()
 
 
 def read_parts(parts: Sequence[Path]) -> MatrixFiles:
     """Read matrix folders and packed files of one suite, and merge them.
 
+    Parts of older versions of the suite give the results that are the same in the newest one.
+
     Raises:
         DataError: There is no matrix, no result, a damaged file, or parts that contradict each
             other.
     """
-    found = [read_packed(part) if part.is_file() else read_folder(part) for part in parts]
+    found = [read_part(part) for part in parts]
     whole = merge_parts(found, [str(part) for part in parts])
     if not whole.cells:
         where = ", ".join(str(part) for part in parts)
         raise DataError(f"{where} has no result of a cell yet; fill the matrix first.")
     return whole
+
+
+def read_part(part: Path) -> MatrixFiles:
+    """Read the folder of a matrix, or a packed file.
+
+    Raises:
+        DataError: Neither is there, or a damaged file.
+    """
+    return read_packed(part) if part.is_file() else read_folder(part)
 
 
 def write_packed(results: MatrixFiles, path: Path) -> Path:
@@ -119,7 +154,9 @@ def read_packed(path: Path) -> MatrixFiles:
         if item.get("kind") not in kinds or "result" not in item:
             raise DataError(f"{where}: kind {item.get('kind')!r}; expected one of {list(kinds)}.")
         result: Any = parse_form(kinds[item["kind"]], json.dumps(item["result"]), where)
-        if result.suite_digest != suite.digest:
+        digest = _digest_in(suite, result, where)
+        result = vouched(result, digest, lambda: digest_of(head["suite"]))
+        if result.digest != digest:
             raise DataError(f"{where}: belongs to another suite than line 1.")
         found[item["kind"]].append(result)
     return MatrixFiles(
@@ -159,6 +196,8 @@ def read_folder(folder: Path) -> MatrixFiles:
 def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFiles:
     """Merge results of one suite that were computed in parts.
 
+    The newest version of the suite counts; of older ones what is the same in it is kept.
+
     Args:
         parts: The results.
         names: Where each comes from, for errors.
@@ -167,15 +206,11 @@ def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFil
         DataError: Parts of different suites, other starts of a column, or two different results of
             a cell.
     """
-    first = parts[0]
+    suite = max((part.suite for part in parts), key=lambda one: one.version)
+    fitted = [_fitted(part, suite, name) for part, name in zip(parts, names, strict=True)]
+    first = fitted[0]
     cells, columns, searches = dict(first.cells), dict(first.columns), dict(first.searches)
-    for part, name in zip(parts[1:], names[1:], strict=True):
-        if part.suite.digest != first.suite.digest:
-            raise DataError(
-                f"{name} holds suite {part.suite.name!r} version {part.suite.version}, {names[0]} "
-                f"{first.suite.name!r} version {first.suite.version}: only parts of one suite can "
-                "be merged."
-            )
+    for part, name in zip(fitted[1:], names[1:], strict=True):
         for key, column in part.columns.items():
             old = columns.get(key)
             if old and old.start_digest and column.start_digest not in ("", old.start_digest):
@@ -192,7 +227,34 @@ def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFil
             known = searches.get(pair)
             if known is None or known.state != "finished":
                 searches[pair] = search
-    return MatrixFiles(first.suite, cells, columns, searches).in_order()
+    left_out = sum(part.left_out for part in fitted)
+    return MatrixFiles(suite, cells, columns, searches, left_out).in_order()
+
+
+def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:
+    """Return what a part has of a suite, of which it may be an older version."""
+    own = part.suite
+    if own.digest == suite.digest:
+        return part
+    if own.name != suite.name or own.version == suite.version:
+        raise DataError(
+            f"{name} holds suite {own.name!r} version {own.version} ({own.digest[:12]}), another "
+            f"part {suite.name!r} version {suite.version} ({suite.digest[:12]}): only parts of one "
+            "suite can be merged, and what has changed needs a new version."
+        )
+    return part.adopted(suite)
+
+
+def _digest_in(suite: Suite, result: CellResult | ColumnResult | SearchResult, where: str) -> str:
+    """Return the digest that a result has to have in a suite."""
+    try:
+        if isinstance(result, CellResult):
+            return suite.cell_digest(result.cell)
+        if isinstance(result, ColumnResult):
+            return suite.column_digest(result.column)
+        return suite.search_digest(result.recipe, result.column)
+    except UnknownNameError as error:
+        raise DataError(f"{where}: {error}") from error
 
 
 def _better(old: CellResult | None, new: CellResult, where: str) -> CellResult:

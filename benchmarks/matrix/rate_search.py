@@ -108,5 +108,10 @@ def make_search(
 ) -> SearchResult:
     """Make the result of a search without trials."""
     return SearchResult(
-        suite_digest=suite.digest, recipe=recipe, column=column, state=state, reason=reason
+        suite_digest=suite.digest,
+        digest=suite.search_digest(recipe, column),
+        recipe=recipe,
+        column=column,
+        state=state,
+        reason=reason,
     )

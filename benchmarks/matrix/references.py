@@ -38,6 +38,7 @@ def prepare_column(suite: Suite, name: str) -> ColumnResult:
     played = play_start(suite, column, env, start)
     return ColumnResult(
         suite_digest=suite.digest,
+        digest=suite.column_digest(name),
         column=name,
         state="finished",
         start=start,

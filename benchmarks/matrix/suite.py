@@ -135,7 +135,7 @@ class SuiteEnv(Form):
     def _leave_out_no_rows(self, dump: Callable[[SuiteEnv], dict[str, Any]]) -> dict[str, Any]:
         """Dump ``rows`` only where there are any: other suites keep their digests."""
         data = dump(self)
-        if not data["rows"]:
+        if not data.get("rows", True):
             del data["rows"]
         return data
 
@@ -191,6 +191,23 @@ class RateSearch(Form):
         if min(rates) <= 0 or len(set(rates)) != len(rates):
             raise ValueError(f"rates {rates}: expected different ones above 0")
         return rates
+
+
+_NO_NUMBERS = ("name", "rows", "checkpoint_every")
+"""Fields of a column that change no number of its cells."""
+_OF_START = (
+    "id",
+    "settings",
+    "start",
+    "max_tokens",
+    "max_context",
+    "eval_split",
+    "eval_tasks",
+    "measure",
+)
+"""Fields of a column that its start and its reference players depend on."""
+_OF_PLAY = ("trials", "eval_temperature", "max_batch", "device", "dtype")
+"""Fields of a suite that every evaluation depends on."""
 
 
 class Suite(Form):
@@ -258,6 +275,47 @@ class Suite(Form):
     def digest(self) -> str:
         """Return a stable hash of the content."""
         return digest_of(self.model_dump(mode="json"))
+
+    def column_digest(self, name: str) -> str:
+        """Return a hash of what the start of a column and its reference players depend on.
+
+        Raises:
+            UnknownNameError: The suite has no such column.
+        """
+        dump = self.column(name).model_dump(mode="json", include=set(_OF_START))
+        return digest_of(["column", _given(dump), self._shared(_OF_PLAY)])
+
+    def search_digest(self, label: str, name: str) -> str:
+        """Return a hash of what the learning rate of a row in a column depends on.
+
+        Raises:
+            UnknownNameError: The suite has no such row or column.
+        """
+        return digest_of(["search", *self._trained(label, name)])
+
+    def cell_digest(self, cell: Cell) -> str:
+        """Return a hash of what the numbers of a cell depend on.
+
+        That is its column, its row, its training seed and the settings that all cells share, but no
+        names, no other rows, columns or seeds, and nothing that only the report takes: so a result
+        survives every version of the suite that does not touch it.
+
+        Raises:
+            UnknownNameError: The suite has no such row or column.
+        """
+        seed = cell.seed + self.recipe(cell.recipe).seed_offset
+        return digest_of(["cell", *self._trained(cell.recipe, cell.column), seed])
+
+    def _trained(self, label: str, name: str) -> list[Any]:
+        """Return what the training runs of a row in a column depend on, but for the seed."""
+        row = self.recipe(label)
+        column = self.column(name).model_dump(mode="json", exclude=set(_NO_NUMBERS))
+        search = None if self.lr_search is None else self.lr_search.model_dump(mode="json")
+        settings = row.model_dump(mode="json", include={"name", "settings"})
+        return [_given(column), settings, search, self._shared((*_OF_PLAY, "small"))]
+
+    def _shared(self, fields: Sequence[str]) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in fields}
 
     @property
     def cells(self) -> list[Cell]:
@@ -345,6 +403,11 @@ class Suite(Form):
         short = {key.removesuffix("-v0"): value for key, value in known.items()}
         word = {"env": "environment"}.get(kind, kind)
         return {_named(name, short | known, word, self.name)}
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is None or empty: a setting that does not exist yet changes no digest."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 def _with_default(given: Any, field: str, source: str) -> Any:

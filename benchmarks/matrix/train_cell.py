@@ -205,6 +205,7 @@ def make_result(
         suite=suite.name,
         suite_version=suite.version,
         suite_digest=suite.digest,
+        digest=suite.cell_digest(cell),
         cell=cell,
         state=state,
         reason=reason,

@@ -93,6 +93,7 @@ def column(suite: Suite, name: str, before: float = 0.0) -> ColumnResult:
     n = suite.column(name).eval_tasks
     return ColumnResult(
         suite_digest=suite.digest,
+        digest=suite.column_digest(name),
         column=name,
         state="finished",
         start="nowhere",
@@ -111,6 +112,7 @@ def search(suite: Suite, recipe: str, name: str) -> SearchResult:
     assert plan is not None
     return SearchResult(
         suite_digest=suite.digest,
+        digest=suite.search_digest(recipe, name),
         recipe=recipe,
         column=name,
         state="finished",
