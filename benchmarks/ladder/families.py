@@ -44,6 +44,7 @@ class Family(Form):
         long_steps: Sampled tokens of a step at sizes where a step would else be hardly more than
             one group.
         lr: Learning rate of the policy.
+        rates: Learning rates of rows for which the search found a better one than ``lr``.
         updates: Optimiser steps per batch at each size, where the size is that.
         rows: Labels of the rows that are distinct here, the baseline first.
         same: Rows with the gradient of another one here, by label; they are not run.
@@ -70,6 +71,7 @@ class Family(Form):
     tokens_per_step: int = Field(ge=1)
     long_steps: Mapping[str, int] = Field(default_factory=dict)
     lr: float = Field(gt=0)
+    rates: Mapping[str, float] = Field(default_factory=dict)
     updates: bool = False
     rows: tuple[str, ...]
     same: Mapping[str, str] = Field(default_factory=dict)

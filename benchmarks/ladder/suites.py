@@ -1,7 +1,8 @@
 """The ladder as suites of the matrix, and the separating settings on real environments.
 
 ``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
-are distinct. ``ladder-full`` has all sizes, ten seeds and a search for the learning rate.
+are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on seeds
+that do not count.
 ``separating`` has settings on real environments in which recipes can be told apart. A change needs
 a new version.
 """
@@ -13,7 +14,6 @@ from typing import Any
 
 from ..matrix.suite import (
     Limits,
-    RateSearch,
     Suite,
     SuiteEnv,
     SuiteRecipe,
@@ -110,6 +110,7 @@ def column_of(family: Family, size: Size | str) -> SuiteEnv:
         tokens_per_step=family.step_tokens(size),
         recipe_settings=family.optimiser(size),
         rows=[*family.rows, AGAIN],
+        row_settings={label: {"optim.lr": rate} for label, rate in family.rates.items()},
     )
 
 
@@ -135,14 +136,43 @@ LADDER = Suite(
 LADDER_FULL = Suite(
     name="ladder-full",
     version=2,
-    about="the ladder with all sizes, ten seeds and a learning rate chosen for every row",
+    about="the ladder with all sizes and ten seeds",
     recipes=ROWS,
     envs=_columns(quick=False),
     seeds=tuple(range(10)),
     trials=4,
     max_batch=512,
     min_effect=0.02,
-    lr_search=RateSearch(rates=(1e-3, 2e-3, 4e-3), seeds=(100, 101), share=0.5),
+)
+SCALES = (1.0, 0.3, 2.0)
+"""Learning rates that are tried, as shares of the family's; the first one is kept in doubt."""
+
+
+def _rate_column(family: Family, scale: float) -> SuiteEnv:
+    """Return the middle size of a family with another learning rate and half of the budget."""
+    column = column_of(family, family.middle)
+    tokens = family.tokens // 2
+    return column.model_copy(
+        update={
+            "name": f"{family.name}-rate-{scale:g}",
+            "limits": Limits(tokens=tokens, calls=10 * tokens),
+            "recipe_settings": {**column.recipe_settings, "optim.lr": scale * family.lr},
+            "rows": list(family.rows),
+            "row_settings": {},
+            "eval_tasks": 1,
+        }
+    )
+
+
+LADDER_RATES = Suite(
+    name="ladder-rates",
+    version=1,
+    about="learning rates of the ladder's rows: middle sizes, half of the budget, other seeds",
+    recipes=ROWS,
+    envs=tuple(_rate_column(f, scale) for f in FAMILIES.values() for scale in SCALES),
+    seeds=(100, 101),
+    trials=1,
+    max_batch=512,
 )
 
 _OFF_POLICY = {"optim.minibatches": 8, "optim.epochs": 2}
@@ -206,7 +236,9 @@ SEPARATING = Suite(
     min_effect=0.02,
 )
 
-SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (LADDER, LADDER_FULL, SEPARATING)}
+SUITES: Mapping[str, Suite] = {
+    suite.name: suite for suite in (LADDER, LADDER_FULL, LADDER_RATES, SEPARATING)
+}
 """The suites of this package by name."""
 
 

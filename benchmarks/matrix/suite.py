@@ -104,6 +104,8 @@ class SuiteEnv(Form):
         importance_cap: Cap of the importance weights against lag; None for no such weights.
         recipe_settings: Changes to every recipe there, before the recipe's own.
         rows: Labels of the rows that have a cell here; left out: all.
+        row_settings: Changes to single rows there, by label, after the row's own; an A/A row takes
+            those of the row that it repeats.
     """
 
     id: str
@@ -125,6 +127,7 @@ class SuiteEnv(Form):
     importance_cap: float | None = Field(default=None, ge=1)
     recipe_settings: dict[str, Any] = Field(default_factory=dict)
     rows: list[str] = Field(default_factory=list)
+    row_settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -133,10 +136,11 @@ class SuiteEnv(Form):
 
     @model_serializer(mode="wrap")
     def _leave_out_no_rows(self, dump: Callable[[SuiteEnv], dict[str, Any]]) -> dict[str, Any]:
-        """Dump ``rows`` only where there are any: other suites keep their digests."""
+        """Dump what names rows only where it does: other suites keep their digests."""
         data = dump(self)
-        if not data.get("rows", True):
-            del data["rows"]
+        for field in ("rows", "row_settings"):
+            if not data.get(field, True):
+                del data[field]
         return data
 
 
@@ -193,8 +197,8 @@ class RateSearch(Form):
         return rates
 
 
-_NO_NUMBERS = ("name", "rows", "checkpoint_every")
-"""Fields of a column that change no number of its cells."""
+_NO_NUMBERS = ("name", "rows", "row_settings", "checkpoint_every")
+"""Fields of a column that change no number of its cells, or only those of some rows."""
 _OF_START = (
     "id",
     "settings",
@@ -260,7 +264,7 @@ class Suite(Form):
                 raise ValueError(f"{what} {names}: duplicate name")
         labels = {r.label for r in self.recipes}
         for column in self.envs:
-            if unknown := set(column.rows) - labels:
+            if unknown := {*column.rows, *column.row_settings} - labels:
                 raise ValueError(f"column {column.name!r}: {sorted(unknown)} are no rows")
         for row in self.recipes:
             used = {seed + row.seed_offset for seed in self.seeds}
@@ -306,12 +310,18 @@ class Suite(Form):
         seed = cell.seed + self.recipe(cell.recipe).seed_offset
         return digest_of(["cell", *self._trained(cell.recipe, cell.column), seed])
 
+    def row_settings(self, label: str, name: str) -> dict[str, Any]:
+        """Return the changes to a row in a column; of an A/A row those of the row it repeats."""
+        known = self.column(name).row_settings
+        return known.get(label, known.get(self.yardsticks.get(label, label), {}))
+
     def _trained(self, label: str, name: str) -> list[Any]:
         """Return what the training runs of a row in a column depend on, but for the seed."""
         row = self.recipe(label)
         column = self.column(name).model_dump(mode="json", exclude=set(_NO_NUMBERS))
         search = None if self.lr_search is None else self.lr_search.model_dump(mode="json")
         settings = row.model_dump(mode="json", include={"name", "settings"})
+        settings["settings"] |= self.row_settings(label, name)
         return [_given(column), settings, search, self._shared((*_OF_PLAY, "small"))]
 
     def _shared(self, fields: Sequence[str]) -> dict[str, Any]:

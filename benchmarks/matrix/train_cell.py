@@ -107,7 +107,8 @@ def make_train_config(
     every = column.eval_every
     step = {} if column.tokens_per_step is None else {"tokens_per_step": column.tokens_per_step}
     searched = {} if rate is None else {"optim.lr": rate}
-    settings = {**step, **column.recipe_settings, **row.settings, **searched}
+    own = {**row.settings, **suite.row_settings(cell.recipe, cell.column)}
+    settings = {**step, **column.recipe_settings, **own, **searched}
     try:
         return TrainConfig(
             env=env,
