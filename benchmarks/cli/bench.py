@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..ladder.oracle.forecast import Oracle
     from ..matrix.executors import Executor
     from ..matrix.matrix_files import MatrixFiles
+    from ..matrix.results import Results
     from ..matrix.suite import Suite
 
 
@@ -232,7 +233,7 @@ def report_folder(part: Path, out: str | None) -> Path:
 def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     """Write the report and print where it lies."""
     from ..ladder.report import write_ladder
-    from ..ladder.suites import is_ladder
+    from ..ladder.suites import LADDER_RATES, is_ladder
     from ..matrix.report import write_report
     from ..matrix.results import Results
 
@@ -243,6 +244,30 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
         pages += write_ladder(parts, folder, baseline)
     for path in pages:
         say(f"report      {path}")
+    if results.suite.name == LADDER_RATES.name:
+        print_rates(results)
+
+
+def print_rates(results: Results) -> None:
+    """Print the learning rate of every row on every family, what was tried, and the cost."""
+    from ..ladder.rates import MARGIN, choose_rates, search_cost
+
+    chosen = choose_rates(results)
+    shares = dict.fromkeys(scale for one in chosen for scale in one.shares)
+    heads = [f"{share:g} of the family's" for share in shares]
+    table = plain_table("family", "row", right=["rate", *heads], title="learning rates")
+    for one in chosen:
+        areas = [" ".join(f"{area:.3f}" for area in one.shares[share]) for share in shares]
+        strong = "bold" if one.changed else "dim"
+        table.add_row(one.family, one.row, f"[{strong}]{one.rate:g}[/]", *areas)
+    table_console().print(table)
+    cost = search_cost(results)
+    say(
+        f"{len(chosen)} rows on families; another rate than the family's needs a lead of "
+        f"{MARGIN:g} in area, with every seed; {cost.tokens:,} tokens, "
+        f"{cost.optimizer_steps:,} optimiser steps, "
+        f"{cost.seconds / 60:.0f} minutes of one core"
+    )
 
 
 def say_left_out(results: MatrixFiles) -> None:

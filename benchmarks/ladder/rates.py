@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...envs.core.errors import BadValueError
 from ..matrix.cell import Used
 from ..matrix.results import Results
-from .families import FAMILIES, Family
+from .families import FAMILIES
 from .suites import LADDER_RATES, SCALES
 
 MARGIN = 0.05
@@ -35,6 +35,16 @@ class ChosenRate:
     row: str
     rate: float
     areas: Mapping[float, tuple[float, ...]]
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another rate than the family's."""
+        return self.rate != FAMILIES[self.family].lr
+
+    @property
+    def shares(self) -> dict[float, tuple[float, ...]]:
+        """Areas by the rate's share of the family's."""
+        return dict(zip(SCALES, self.areas.values(), strict=True))
 
 
 def choose_rates(results: Results) -> list[ChosenRate]:
@@ -80,8 +90,7 @@ def list_changes(chosen: list[ChosenRate]) -> dict[str, dict[str, float]]:
     """Return the rates that are not their family's, by family and row."""
     changes: dict[str, dict[str, float]] = {}
     for one in chosen:
-        family: Family = FAMILIES[one.family]
-        if one.rate != family.lr:
+        if one.changed:
             changes.setdefault(one.family, {})[one.row] = one.rate
     return changes
 

@@ -1,10 +1,9 @@
 """The ladder as suites of the matrix, and the separating settings on real environments.
 
 ``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
-are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on seeds
-that do not count.
-``separating`` has settings on real environments in which recipes can be told apart. A change needs
-a new version.
+are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
+seeds that do not count. ``separating`` has settings on real environments in which recipes can be
+told apart. A change needs a new version.
 """
 
 from __future__ import annotations

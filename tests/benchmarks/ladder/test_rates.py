@@ -1,0 +1,104 @@
+"""Learning rates of the ladder: another one than the family's needs a clear lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.made_ladder import fill_ladder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.ladder.families import FAMILIES, find_family
+from turngym.benchmarks.ladder.rates import (
+    MARGIN,
+    choose_rates,
+    clear_best,
+    list_changes,
+    search_cost,
+)
+from turngym.benchmarks.ladder.suites import AGAIN, LADDER, LADDER_RATES, SCALES, column_of
+from turngym.benchmarks.matrix.results import Results
+from turngym.benchmarks.matrix.suite import Suite
+from turngym.envs.core.errors import BadValueError
+
+AREAS = st.tuples(st.floats(0, 1), st.floats(0, 1))
+
+
+def part() -> Suite:
+    """The search of one family with two rows."""
+    columns = [e for e in LADDER_RATES.envs if e.name.startswith("Judge-")]
+    kept = [c.model_copy(update={"rows": ["grpo", "ppo"]}) for c in columns]
+    rows = tuple(row for row in LADDER_RATES.recipes if row.label in ("grpo", "ppo"))
+    return LADDER_RATES.model_copy(update={"envs": tuple(kept), "recipes": rows})
+
+
+def fill(folder: Path, suite: Suite) -> None:
+    def wanted(row: str, column: str) -> tuple[float, float]:
+        slow = column.endswith("-0.3")
+        return (0.6 if slow else 0.0) if row == "ppo" else 0.5, 0.5
+
+    fill_ladder(folder, suite, wanted)
+
+
+def test_a_row_that_collapses_at_the_familys_rate_gets_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(tmp_path, part())
+    results = Results.read(tmp_path)
+    chosen = choose_rates(results)
+    judge = find_family("Judge")
+    assert {one.row: one.rate for one in chosen} == {"grpo": judge.lr, "ppo": 0.3 * judge.lr}
+    assert list_changes(chosen) == {"Judge": {"ppo": 0.3 * judge.lr}}
+    assert search_cost(results).tokens == sum(r.used.tokens for r in results.cells.values()) > 0
+    main(["bench", "--report", str(tmp_path)])
+    assert "2 rows on families" in capsys.readouterr().out
+
+
+def test_rows_without_all_trials_are_not_chosen(tmp_path: Path) -> None:
+    suite = part()
+    fill(tmp_path, suite)
+    (tmp_path / "cells" / "ppo--Judge-rate-2--s101.json").unlink()
+    assert [one.row for one in choose_rates(Results.read(tmp_path))] == ["grpo"]
+
+
+def test_results_of_another_suite_are_refused(tmp_path: Path) -> None:
+    suite = LADDER.model_copy(
+        update={
+            "envs": (column_of(find_family("Judge"), 4).model_copy(update={"rows": ["grpo"]}),),
+            "recipes": LADDER.recipes[:1],
+            "seeds": (0, 1),
+        }
+    )
+    fill_ladder(tmp_path, suite, lambda row, column: (0.5, 0.5))
+    with pytest.raises(BadValueError, match="ladder-rates"):
+        choose_rates(Results.read(tmp_path))
+
+
+@given(st.lists(AREAS, min_size=3, max_size=3))
+def test_another_rate_leads_with_every_seed_and_by_the_margin(areas: list[tuple[float, float]]):
+    rates = dict(zip((1.0, 0.3, 2.0), areas, strict=True))
+    best = clear_best(rates, 1.0)
+    if best != 1.0:
+        leads = [ours - own for ours, own in zip(rates[best], rates[1.0], strict=True)]
+        assert min(leads) > 0
+        assert sum(leads) / 2 > MARGIN
+        assert sum(rates[best]) == max(map(sum, rates.values()))
+
+
+def test_seeds_of_the_search_count_nowhere_else() -> None:
+    assert SCALES[0] == 1.0
+    offsets = {row.seed_offset for row in LADDER.recipes}
+    used = {seed + offset for seed in range(10) for offset in offsets}
+    assert not used & set(LADDER_RATES.seeds)
+    assert all(AGAIN not in column.rows for column in LADDER_RATES.envs)
+
+
+def test_a_rate_of_a_family_is_that_of_its_row_in_every_column() -> None:
+    judge = FAMILIES["Judge"].model_copy(update={"rates": {"grpo": 1e-4}})
+    made = column_of(judge, 4)
+    suite = LADDER.model_copy(update={"envs": (made,)})
+    assert suite.row_settings("grpo", made.name) == {"optim.lr": 1e-4}
+    assert suite.row_settings(AGAIN, made.name) == {"optim.lr": 1e-4}
+    assert suite.row_settings("ppo", made.name) == {}
