@@ -1,9 +1,10 @@
 """The page "which algorithm for which environment", from packed results alone.
 
 It says beforehand whether its yardsticks hold. Where A/A rows (a row against itself on other seeds)
-are called different too often, the comparisons are wrong and the page gives no advice. Where rows
-differ in a control (a family without its difficulty), they differ by something else than what the
-family asks, and give no advice there. Advice comes from decided findings only.
+are called different too often, the comparisons are wrong and the page gives no advice. Where a row
+differs in a control (a family without its difficulty), it differs by something else than what the
+family asks, and gives advice there only if it differs by more, seed by seed, at the difficulty.
+Advice comes from decided findings only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...envs.core.errors import BadValueError
-from ...envs.utils.seed_tests import LEVEL, MIN_SEEDS, Decision, SeedTest
+from ...envs.utils.seed_tests import LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
 from ..claims.outcome import Outcome
 from ..matrix.matrix_files import read_part
 from ..matrix.ranking import compare_by_column
@@ -117,7 +118,8 @@ class Line:
         difference: Mean difference of areas over these seeds; None without one.
         needs: Seeds that it would take; empty where it is decided, or nothing says how many.
         control: Verdict in the control; empty where there is none.
-        control_seeds: Seeds of the control's test.
+        beyond: Whether the difference is larger than the control's, on the same side: Student's
+            95 % interval of the seeds' excess leaves 0 out.
         oracle: What the tables foresaw, in words; empty where they were not asked.
         again: Whether this is an A/A row.
     """
@@ -131,7 +133,7 @@ class Line:
     difference: float | None
     needs: str
     control: str = ""
-    control_seeds: int = 0
+    beyond: bool = False
     oracle: str = ""
     again: bool = False
 
@@ -143,8 +145,8 @@ class Line:
 
     @property
     def clean(self) -> bool:
-        """Whether the row is not called different in the control, without the difficulty."""
-        return self.control not in APART
+        """Whether what the row differs by in the control is not all of its difference here."""
+        return self.control != self.verdict or self.beyond
 
 
 @dataclass(frozen=True)
@@ -440,10 +442,24 @@ def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None) -> Li
         difference=_difference(None if compared is None else compared.test, ours, theirs),
         needs="" if compared is None else _needs(compared.decision.why),
         control="" if equal is None else equal.decision.verdict,
-        control_seeds=0 if equal is None else equal.test.n,
+        beyond=base is not None and _beyond(score, row, base),
         oracle=row.meets or seen,
         again=again,
     )
+
+
+def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
+    """Return whether a row's difference at the middle size exceeds that in the control."""
+    rungs = [row.rung(score.middle), base.rung(score.middle), row.control, base.control]
+    areas = [{} if rung is None else rung.areas for rung in rungs]
+    seeds = sorted(set.intersection(*(set(one) for one in areas)))
+    if len(seeds) < MIN_SEEDS:
+        return False
+    ours, theirs, ours_without, theirs_without = areas
+    here = [ours[s] - theirs[s] for s in seeds]
+    without = [ours_without[s] - theirs_without[s] for s in seeds]
+    test = compare_seeds(here, without)
+    return test.low95 > 0 if sum(here) > 0 else test.high95 < 0
 
 
 def _difference(

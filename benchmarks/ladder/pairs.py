@@ -114,5 +114,5 @@ def _turned(found: Comparison) -> Comparison:
     verdict, why = found.decision
     sides = {"above": "below", "below": "above"}
     words = why.replace(verdict, sides[verdict]) if verdict in sides else why
-    decision = found.decision._replace(verdict=sides.get(verdict, verdict), why=words)  # type: ignore[arg-type]
+    decision = found.decision._replace(verdict=sides.get(verdict, verdict), why=words)
     return Comparison(turned, found.adjusted, decision)

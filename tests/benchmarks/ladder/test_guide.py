@@ -48,8 +48,8 @@ def page(*parts: Path, out: Path) -> str:
     return write_guide(parts, out / "which-algorithm.md").read_text(encoding="utf-8")
 
 
-def made(folder: Path, want: Wanted, **changes: Any) -> str:
-    fill_ladder(folder / "m", small_ladder("Lottery", "Rare", **changes), want)
+def made(folder: Path, want: Wanted, *families: str, **changes: Any) -> str:
+    fill_ladder(folder / "m", small_ladder(*(families or ("Lottery", "Rare")), **changes), want)
     return page(folder / "m", out=folder)
 
 
@@ -160,15 +160,23 @@ def test_yardsticks_out_of_bounds_take_back_everything(tmp_path: Path) -> None:
 
 
 def test_a_row_that_differs_in_the_control_gives_no_advice(tmp_path: Path) -> None:
-    def want(row: str, column: str) -> tuple[float, float]:
-        own = (row, column) == ("treegrpo", "Lottery-control")
-        return (0.8, 0.9) if own else wanted(row, column)
+    def want_control(area: float) -> Wanted:
+        def want(row: str, column: str) -> tuple[float, float]:
+            own = (row, column) == ("treegrpo", "Lottery-control")
+            return (area, 0.9) if own else wanted(row, column)
 
-    text = made(tmp_path, want, rows=FEW)
+        return want
+
+    text = made(tmp_path, want_control(0.8), "Lottery", rows=FEW)
     assert "Rows differ where the difficulty is absent:** treegrpo in Lottery" in text
     assert "use treegrpo" not in text
     assert "No advice on treegrpo (+" in advice(text)
     assert "Avoid spo" in advice(text)  # the others' findings stand
+    # what is a part of the difference alone, or of the other sign, takes nothing back
+    for number, area in enumerate((0.55, 0.3)):
+        text = made(tmp_path / str(number), want_control(area), "Lottery", rows=FEW[:3])
+        assert "treegrpo in Lottery" in text
+        assert "use treegrpo" in advice(text)
 
 
 def test_what_is_not_decided_says_how_many_seeds_it_would_take(tmp_path: Path) -> None:
