@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 
 SPEED_FILE = "benchmarks/RESULTS-speed.md"
+GUIDE_FILE = "docs/which-algorithm.md"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """Fill the benchmark matrix, report it, pack its results, or measure speed; one of them.
+    """Fill the benchmark matrix, report or pack it, write its guide, or measure speed.
 
     The same command again keeps what is finished and resumes what was interrupted. A matrix may be
     filled in parts, on several machines: --report and --pack merge parts of one suite.
@@ -45,10 +46,14 @@ class Command:
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
             parts of one suite.
         pack: Folder of a matrix whose results become one file, repeatable likewise.
+        guide: Packed results, or folders, of a ladder and of other suites, and outcomes of claims
+            (.json): the page "which algorithm for which environment" is written from them;
+            repeatable.
         speed: Run the speed files and write one table.
         out: Folder of the matrix (left out: runs/bench-SUITE); of --report the report's folder
             (left out: the matrix, or beside a packed file); of --pack the file, compressed if it
-            ends in .gz; of --speed the file (left out: benchmarks/RESULTS-speed.md).
+            ends in .gz; of --guide the page (left out: docs/which-algorithm.md); of --speed the
+            file (left out: benchmarks/RESULTS-speed.md).
         workers: Cells at a time; left out: one per GPU, or per core.
         executor: Where cells run: processes here, or Ray.
         ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
@@ -64,6 +69,7 @@ class Command:
     oracle: bool = False
     report: Repeated = ()
     pack: Repeated = ()
+    guide: Repeated = ()
     speed: bool = False
     out: str | None = None
     workers: int | None = None
@@ -81,9 +87,17 @@ def run(command: Command) -> None:
     Raises:
         BadValueError: Not exactly one thing, or options of another.
     """
-    asked = [command.suite is not None, command.report, command.pack, command.speed]
+    asked = [
+        command.suite is not None,
+        command.report,
+        command.pack,
+        command.guide,
+        command.speed,
+    ]
     if sum(map(bool, asked)) != 1:
-        raise BadValueError("bench: give one of --suite NAME, --report PATH, --pack and --speed.")
+        raise BadValueError(
+            "bench: give one of --suite NAME, --report PATH, --pack PATH, --guide PATH and --speed."
+        )
     if command.reuse and (command.suite is None or command.oracle):
         raise BadValueError("bench: --reuse goes with --suite, when it is filled.")
     if command.oracle and command.suite is None:
@@ -100,6 +114,13 @@ def run(command: Command) -> None:
     elif command.pack:
         _refuse_extra(command, ("only", "workers"), "--pack")
         pack([Path(part) for part in command.pack], command.out)
+    elif command.guide:
+        from ..ladder.guide import write_guide
+
+        _refuse_extra(command, ("only", "workers"), "--guide")
+        files = [Path(file) for file in command.guide]
+        page = write_guide(files, Path(command.out or GUIDE_FILE), command.baseline)
+        say(f"page        {page}")
     else:
         from ..speed.table import write_speed
 
@@ -287,6 +308,8 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
         BadValueError: No file was given.
         DataError: No matrix, no result, or parts that contradict each other.
     """
+    from ..ladder.report import find_oracle, packed_oracle
+    from ..ladder.suites import is_ladder
     from ..matrix.matrix_files import read_parts, write_packed
 
     if out is None:
@@ -295,6 +318,10 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
     say_left_out(results)
     path = write_packed(results, Path(out))
     say(f"results     {path} ({path.stat().st_size:,} bytes)")
+    oracle = find_oracle(parts) if is_ladder(results.suite) else None
+    if oracle is not None:
+        oracle.write(packed_oracle(path))
+        say(f"oracle      {packed_oracle(path)}")
 
 
 def _refuse_extra(command: Command, names: tuple[str, ...], mode: str) -> None:

@@ -30,8 +30,8 @@ def write_ladder(
 ) -> list[Path]:
     """Write ``ladder.html`` and ``ladder.md``.
 
-    The oracle's forecast is read from ``oracle.json`` in the report's folder, or beside one of the
-    parts; without it the page says so.
+    The oracle's forecast is read from ``oracle.json`` in the report's folder or a part's, or from
+    beside a packed part (:func:`packed_oracle`); without it the page says so.
 
     Args:
         parts: Folders or packed files of one ladder's matrix.
@@ -47,11 +47,27 @@ def write_ladder(
     refuse_other(results.suite, str(parts[0]))
     root = parts[0] if folder is None else folder
     root.mkdir(parents=True, exist_ok=True)
-    places = [root, *(part.parent if part.is_file() else part for part in parts)]
-    files = [place / ORACLE_FILE for place in places if (place / ORACLE_FILE).exists()]
-    oracle = Oracle.read(files[0]) if files else None
-    content = gather(results, oracle, baseline)
+    content = gather(results, find_oracle([root, *parts]), baseline)
     return write_pages(root, PAGES, [TEMPLATES, MATRIX_TEMPLATES], LADDER_FILTERS, content)
+
+
+def packed_oracle(path: Path) -> Path:
+    """Return where the oracle's forecast of packed results lies: ``NAME-oracle.json`` beside."""
+    return path.with_name(path.name.split(".")[0] + "-oracle.json")
+
+
+def find_oracle(parts: Sequence[Path]) -> Oracle | None:
+    """Read the first forecast that lies in folders of a ladder or beside packed results.
+
+    Raises:
+        DataError: A damaged file.
+    """
+    for part in parts:
+        beside = (packed_oracle(part), part.parent / ORACLE_FILE)
+        for path in beside if part.is_file() else (part / ORACLE_FILE,):
+            if path.exists():
+                return Oracle.read(path)
+    return None
 
 
 def refuse_other(suite: Suite, where: str) -> None:

@@ -168,7 +168,7 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "costs": collect_costs(results),
         "searches": list(results.searches.values()),
         "columns": [(e, results.columns.get(e), results.return_scale(e)) for e in results.envs],
-        "problems": _problems(results),
+        "problems": list_problems(results),
         "machines": _machines(results),
         "trials": range(1, results.suite.trials + 1),
     }
@@ -326,7 +326,7 @@ def _counts(results: Results) -> list[tuple[str, int]]:
     return [*found, ("not computed", missing)] if missing else found
 
 
-def _problems(results: Results) -> list[tuple[CellResult, int]]:
+def list_problems(results: Results) -> list[tuple[CellResult, int]]:
     """Return the cells without a score, one for all seeds of a field with the same reason."""
     seen: dict[tuple[str, str, str, str], tuple[CellResult, int]] = {}
     for result in results.cells.values():

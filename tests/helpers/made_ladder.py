@@ -1,4 +1,4 @@
-"""A small ladder of two families, and a folder of results that say what a test wants."""
+"""A small ladder, a folder of results that say what a test wants, and an oracle likewise."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from helpers.tiny_matrix import column, finished, tries
 
 from turngym.benchmarks.ladder.families import CONTROL, find_family
+from turngym.benchmarks.ladder.oracle.forecast import ArmForecast, FamilyForecast, Oracle, judge
 from turngym.benchmarks.ladder.suites import LADDER, column_of
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.suite import Suite
+from turngym.envs.utils.seed_tests import compare_seeds, seed_interval
 
 Wanted = Callable[[str, str], tuple[float, float]]
 """Area and final success of a row in a column."""
@@ -51,3 +53,33 @@ def write_cell(layout: Layout, suite: Suite, cell: Cell, area: float, final: flo
     solved = [1.0] * round(10 * final) + [0.0] * round(10 * (1 - final))
     made = finished(suite, cell, [solved])
     made.model_copy(update={"area": area, "tries": tries(solved)}).write(layout.cell_file(cell))
+
+
+def made_oracle(difference: float) -> Oracle:
+    """An oracle that saw trees differ by so much on the lottery's middle size."""
+    ours = [0.5 + difference + 0.001 * i for i in range(10)]
+    theirs = [0.5 + 0.001 * i for i in range(10)]
+    test = compare_seeds(ours, theirs, paired=False, bound=0.03)
+    base = {"column": "Lottery-0.8", "rate": 0.03, "steps": 51, "actions": 16_000.0}
+    rows = (
+        ArmForecast(
+            arm="grpo",
+            area=seed_interval(theirs),
+            final=seed_interval(theirs),
+            solved_frac=0.5,
+            against=None,
+            says="cannot show",
+            **base,
+        ),
+        ArmForecast(
+            arm="treegrpo",
+            area=seed_interval(ours),
+            final=seed_interval(ours),
+            solved_frac=0.5,
+            against=test,
+            says=judge(test, control=False),
+            **base,
+        ),
+    )
+    found = FamilyForecast(family="Lottery", digest="", baseline="grpo", rows=rows)
+    return Oracle(version=1, seeds=10, families=(found,))

@@ -6,19 +6,18 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.made_ladder import fill_ladder, small_ladder, write_cell
+from helpers.made_ladder import fill_ladder, made_oracle, small_ladder, write_cell
 
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.ladder.families import find_family
 from turngym.benchmarks.ladder.oracle import forecast as forecasts
-from turngym.benchmarks.ladder.oracle.forecast import ArmForecast, FamilyForecast, Oracle, judge
+from turngym.benchmarks.ladder.oracle.forecast import Oracle
 from turngym.benchmarks.ladder.plots import draw_radars, size_curves
 from turngym.benchmarks.ladder.report import ORACLE_FILE, write_ladder
 from turngym.benchmarks.ladder.scoring import FamilyScore, score_ladder, weigh
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.results import Results
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.utils.seed_tests import compare_seeds, seed_interval
 
 AREAS = {"grpo": 0.5, "grpo again": 0.5, "treegrpo": 0.7, "spo": 0.3}
 
@@ -30,36 +29,6 @@ def wanted(row: str, column: str) -> tuple[float, float]:
         return 0.6, 1.0
     hardest = size == f"{find_family(family).quick[-1]}"
     return AREAS.get(row, 0.5), 0.9 if row == "treegrpo" or not hardest else 0.3
-
-
-def made_oracle(difference: float) -> Oracle:
-    """An oracle that saw trees differ by so much on the lottery's middle size."""
-    ours = [0.5 + difference + 0.001 * i for i in range(10)]
-    theirs = [0.5 + 0.001 * i for i in range(10)]
-    test = compare_seeds(ours, theirs, paired=False, bound=0.03)
-    base = {"column": "Lottery-0.8", "rate": 0.03, "steps": 51, "actions": 16_000.0}
-    rows = (
-        ArmForecast(
-            arm="grpo",
-            area=seed_interval(theirs),
-            final=seed_interval(theirs),
-            solved_frac=0.5,
-            against=None,
-            says="cannot show",
-            **base,
-        ),
-        ArmForecast(
-            arm="treegrpo",
-            area=seed_interval(ours),
-            final=seed_interval(ours),
-            solved_frac=0.5,
-            against=test,
-            says=judge(test, control=False),
-            **base,
-        ),
-    )
-    found = FamilyForecast(family="Lottery", digest="", baseline="grpo", rows=rows)
-    return Oracle(version=1, seeds=10, families=(found,))
 
 
 @pytest.fixture(scope="module")

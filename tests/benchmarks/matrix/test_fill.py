@@ -193,11 +193,11 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
 
 def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
     """The worker dies while Python starts; the next job gets a new one."""
-    suite = tiny(("grpo",))
+    suite = tiny(("grpo",), envs=("Nowhere-v0",))
     layout = Layout(tmp_path)
     layout.claim(suite)
     workers = ProcessExecutor(1, layout.logs, environment=ONE)
-    job = Job(out=str(tmp_path), column="no-such-env")
+    job = Job(out=str(tmp_path), column="Nowhere-v0")
     try:
         workers.submit(job)
         child = workers._workers[0]
@@ -207,7 +207,7 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         assert "was killed (out of memory?)" in ended.death
         workers.submit(job)
         assert until_ended(workers).death == ""
-        column = layout.column(suite, "no-such-env")
+        column = layout.column(suite, "Nowhere-v0")
         assert column is not None
         assert column.state == "refused"
     finally:

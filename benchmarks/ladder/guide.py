@@ -1,0 +1,583 @@
+"""The page "which algorithm for which environment", from packed results alone.
+
+It says beforehand whether its yardsticks hold. Where A/A rows (a row against itself on other seeds)
+are called different too often, the comparisons are wrong and the page gives no advice. Where a row
+differs in a control (a family without its difficulty), it differs by something else than what the
+family asks, and gives advice there only if it differs by more, seed by seed, at the difficulty.
+Advice comes from decided findings only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...envs.core.errors import BadValueError
+from ...envs.utils.seed_tests import LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
+from ..claims.outcome import Outcome
+from ..matrix.matrix_files import read_part
+from ..matrix.ranking import compare_by_column
+from ..matrix.report import FILTERS, list_problems, one_line, write_pages
+from ..matrix.results import Results
+from .families import FAMILIES, Family
+from .oracle.forecast import MIN_EFFECT
+from .pairs import APART, PairScore, compare_pairs
+from .report import TEMPLATES, find_oracle, format_size
+from .scoring import FamilyScore, RowScore, score_ladder
+from .suites import is_ladder
+
+Value = TypeVar("Value")
+TEMPLATE = "which-algorithm.md.j2"
+MARKS: Mapping[Decision, str] = {
+    "above": "▲",
+    "below": "▼",
+    "equivalent": "=",
+    "not decided": "?",
+}
+ORDER = tuple(MARKS)
+AIM = 0.5
+"""Share of the pairs of distinct rows that shall be separated on at least one family."""
+SUSPECT = 0.025
+"""A yardstick is out of bounds when so many false calls have at most this probability."""
+WANTED = ("ladder", "separating", "standard")
+
+
+@dataclass(frozen=True)
+class Trait:
+    """What an environment has that a family asks of, and how the probe shows it.
+
+    Attributes:
+        has: Continues "If your environment has".
+        probe: Continues "`turngym probe` shows".
+    """
+
+    has: str
+    probe: str
+
+
+TRAITS: Mapping[str, Trait] = {
+    "Lottery": Trait(
+        "returns that hang on early turns whose worth cannot be learned",
+        "a sibling correlation that rises behind the first turns",
+    ),
+    "Corridor": Trait(
+        "a decision whose effect comes many turns later",
+        "long episodes and a high sibling correlation after the first turns",
+    ),
+    "Keys": Trait(
+        "states that come again, with ways back and dead ends",
+        "a large share of turns in a state seen before in the episode",
+    ),
+    "Aliases": Trait(
+        "different states with equal observations",
+        "many turns in states that other trees were in, though their returns differ",
+    ),
+    "Noise": Trait(
+        "noise on the reward",
+        "variance of the return within a prompt and a low sibling correlation at every depth",
+    ),
+    "Fog": Trait(
+        "tools whose answers are uncertain",
+        "an entropy after answers that is above that at the start",
+    ),
+    "Judge": Trait(
+        "an outcome that is all or nothing and turns that a judge can rate",
+        "rare success at the start; whether verdicts exist is known from the environment",
+    ),
+    "Spawn": Trait(
+        "sessions that ask for further sessions",
+        "nothing of it; whether sessions exist is known from the environment",
+    ),
+    "Stale": Trait(
+        "rollouts so dear that every batch is used for many updates",
+        "nothing of it; updates per batch are a setting of the recipe",
+    ),
+    "Rare": Trait(
+        "success that is rare at the start",
+        "success at the start near or below 1 %",
+    ),
+}
+"""By family; of one without an entry the page says what it asks."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table: a recipe against the baseline in one place.
+
+    Attributes:
+        label: The row.
+        other: What it is compared with.
+        verdict: The verdict.
+        test: The test over seeds; None with fewer than two seeds.
+        adjusted: Its p-value after Holm; None likewise.
+        seeds: Seeds that both have.
+        difference: Mean difference of areas over these seeds; None without one.
+        needs: Seeds that it would take; empty where it is decided, or nothing says how many.
+        control: Verdict in the control; empty where there is none.
+        beyond: Whether the difference is larger than the control's, on the same side: Student's
+            95 % interval of the seeds' excess leaves 0 out.
+        oracle: What the tables foresaw, in words; empty where they were not asked.
+        again: Whether this is an A/A row.
+    """
+
+    label: str
+    other: str
+    verdict: Decision
+    test: SeedTest | None
+    adjusted: float | None
+    seeds: int
+    difference: float | None
+    needs: str
+    control: str = ""
+    beyond: bool = False
+    oracle: str = ""
+    again: bool = False
+
+    @property
+    def field(self) -> str:
+        """Return the sign of the verdict with the size of the difference, in points."""
+        size = "" if self.difference is None else f" {100 * self.difference:+.1f}"
+        return MARKS[self.verdict] + size
+
+    @property
+    def clean(self) -> bool:
+        """Whether what the row differs by in the control is not all of its difference here."""
+        return self.control != self.verdict or self.beyond
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A family of the ladder, or a column of another suite, with all rows.
+
+    Attributes:
+        name: Its name.
+        asks: What it asks; empty for a column.
+        mechanism: Which mechanism should show; empty for a column.
+        where: Environment, size, measure and budget in words.
+        lines: One per row: above, below, equivalent, not decided, A/A rows last.
+        same: Rows that were not run because they are one gradient with another one.
+        same_because: Why.
+        left_out: Rows that are not run here for another reason.
+        trait: What an environment of this kind has.
+    """
+
+    name: str
+    asks: str
+    mechanism: str
+    where: str
+    lines: tuple[Line, ...]
+    same: Mapping[str, str]
+    same_because: str
+    left_out: tuple[str, ...]
+    trait: Trait | None
+
+    def named(self, verdict: Decision) -> list[Line]:
+        """Return the competing rows with a verdict."""
+        return [line for line in self.lines if line.verdict == verdict and not line.again]
+
+    def field(self, label: str, baseline: str) -> str:
+        """Return the entry of a row in the table over all families."""
+        by_label = {line.label: line.field for line in self.lines}
+        if label in by_label:
+            return by_label[label]
+        twin = self.same.get(label)
+        if twin == baseline:
+            return f"as {baseline}"
+        return f"{by_label[twin]}\\*" if twin in by_label else "·"
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """How often arms that are equal were called different.
+
+    Attributes:
+        name: Which arms.
+        where: The suite.
+        tests: Comparisons with seeds enough to decide.
+        small: Those with p of at most .05; None where p-values are corrected.
+        called: Those called above or below.
+        equivalent: Those called equivalent.
+        which: The ones called different, by name.
+        same: Whether the arms are the same but for their seeds, so that every call is false.
+    """
+
+    name: str
+    where: str
+    tests: int
+    small: int | None
+    called: int
+    equivalent: int
+    which: tuple[str, ...]
+    same: bool
+
+    @property
+    def chance(self) -> float:
+        """Return the probability of at least so many false calls where each has 5 %."""
+        counts = [self.called, *([] if self.small is None else [self.small])]
+        return _at_least(max(counts), self.tests)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the calls are no more than chance allows."""
+        return self.chance > SUSPECT
+
+
+@dataclass(frozen=True)
+class Source:
+    """A suite that the page is made of.
+
+    Attributes:
+        files: Names of its files.
+        results: Its results.
+        commits: Commits of the source with the number of cells.
+    """
+
+    files: tuple[str, ...]
+    results: Results
+    commits: tuple[tuple[str, int], ...]
+
+    @property
+    def seeds(self) -> int:
+        """Return the largest number of seeds that a field has."""
+        runs = Counter(
+            (r.cell.recipe, r.cell.column)
+            for r in self.results.cells.values()
+            if r.state == "finished"
+        )
+        return max(runs.values(), default=0)
+
+    @property
+    def states(self) -> dict[str, int]:
+        """Count the cells by state, those without a result as not computed."""
+        counts = Counter(r.state for r in self.results.cells.values())
+        missing = len(self.results.suite.cells) - len(self.results.cells)
+        return {**counts, **({"not computed": missing} if missing else {})}
+
+
+def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Path:
+    """Write the page.
+
+    The oracle's forecast is taken from beside the ladder's files, as for its report.
+
+    Args:
+        files: Packed results or folders of suites, a ladder among them, and outcomes of claims
+            (``.json``); several parts of one suite are merged.
+        out: The page, a Markdown file.
+        baseline: Row that the others are compared with.
+
+    Raises:
+        BadValueError: No ladder, more than one, or a page that is not named ``.md``.
+        UnknownNameError: A suite without the baseline.
+        DataError: A missing or damaged file, or parts that contradict each other.
+        MissingExtraError: Jinja2 is not installed.
+    """
+    if out.suffix != ".md":
+        raise BadValueError(f"--out {out}: expected a Markdown file, such as docs/guide.md.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    content = gather(files, baseline)
+    filters = FILTERS | {"cell": one_line, "size": format_size, "p": format_p, "span": format_span}
+    (path,) = write_pages(out.parent, {out.name: TEMPLATE}, [TEMPLATES], filters, content)
+    return path
+
+
+def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
+    """Collect the variables of the template."""
+    groups: dict[str, list[Path]] = {}
+    outcomes: list[Outcome] = []
+    for file in files:
+        if file.suffix == ".json":
+            outcomes.append(Outcome.read(file))
+        else:
+            groups.setdefault(read_part(file).suite.name, []).append(file)
+    sources = [_source(parts) for parts in groups.values()]
+    ladders = [source for source in sources if is_ladder(source.results.suite)]
+    if len(ladders) != 1:
+        names = ", ".join(source.results.suite.name for source in ladders) or "none"
+        raise BadValueError(f"--guide: expected the results of one ladder; got {names}.")
+    for source in sources:
+        source.results.suite.recipe(baseline)
+    (ladder,) = ladders
+    oracle = find_oracle(groups[ladder.results.suite.name])
+    scores = [s for s in score_ladder(ladder.results, oracle, baseline) if s.rows]
+    labels = _competitors(ladder.results)
+    pairs = compare_pairs(ladder.results.suite, scores, labels)
+    families = [_of_family(score, ladder.results, labels) for score in scores]
+    others = [s for s in sources if s is not ladder]
+    columns = {s.results.suite.name: _of_columns(s.results, baseline) for s in others}
+    yardsticks = [y for s in sources for y in _again(s.results, baseline)] + _controls(scores)
+    measured = [y for y in yardsticks if y.tests and y.same]
+    broken = [y for y in measured if not y.holds]
+    differing = [y for y in yardsticks if y.tests and not y.same and y.called]
+    trusted = bool(measured) and not broken
+    topics = [*families, *(topic for group in columns.values() for topic in group)]
+    decided = [t for t in families if any(line.verdict != "not decided" for line in t.lines)]
+    given = {source.results.suite.name.removesuffix("-full") for source in sources}
+    return {
+        "baseline": baseline,
+        "min_seeds": MIN_SEEDS,
+        "level": LEVEL,
+        "suspect": SUSPECT,
+        "sources": sources,
+        "ladder": ladder,
+        "oracle": oracle,
+        "oracle_effect": MIN_EFFECT,
+        "yardsticks": yardsticks,
+        "broken": broken,
+        "differing": differing,
+        "trusted": trusted,
+        "most_seeds": max(source.seeds for source in sources),
+        "families": families,
+        "labels": [label for label in labels if label != baseline],
+        "columns": columns,
+        "again": sorted({line.label for topic in topics for line in topic.lines if line.again}),
+        "pairs": pairs,
+        "aim": AIM,
+        "share": share_separated(pairs),
+        "advised": decided if trusted else [],
+        "same": _group((t.name, (t.same, t.same_because)) for t in families if t.same),
+        "left": _group((t.name, t.left_out) for t in topics if t.left_out),
+        "problems": [(s, result, n) for s in sources for result, n in list_problems(s.results)],
+        "silent": [t for t in families if t not in decided],
+        "outcomes": outcomes,
+        "missing_suites": [name for name in WANTED if name not in given],
+        "missing_families": [name for name in FAMILIES if name not in {t.name for t in families}],
+    }
+
+
+def _group(named: Iterable[tuple[str, Value]]) -> list[tuple[list[str], Value]]:
+    """Group names by what they have in common."""
+    found: list[tuple[list[str], Value]] = []
+    for name, value in named:
+        known = next((names for names, other in found if other == value), None)
+        if known is None:
+            found.append(([name], value))
+        else:
+            known.append(name)
+    return found
+
+
+def share_separated(pairs: Sequence[PairScore]) -> tuple[int, int, int]:
+    """Return the pairs that are separated somewhere, those that were tested, and all."""
+    tested = [pair for pair in pairs if pair.tested]
+    return sum(bool(pair.separated) for pair in tested), len(tested), len(pairs)
+
+
+def format_p(value: float | None) -> str:
+    """Format a p-value; a dash where there is none."""
+    if value is None:
+        return "–"
+    return "< .001" if value < 0.001 else f"{value:.3f}"
+
+
+def format_span(line: Line) -> str:
+    """Format a difference with its interval, in points; of one seed there is no interval."""
+    if line.difference is None:
+        return "–"
+    size = f"{100 * line.difference:+.1f}"
+    if line.test is None:
+        return size
+    return f"{size} ({100 * line.test.low95:+.1f} to {100 * line.test.high95:+.1f})"
+
+
+def _source(parts: Sequence[Path]) -> Source:
+    results = Results.read(*parts)
+    commits = Counter(
+        r.machine.versions.get("git", "not recorded")
+        for r in results.cells.values()
+        if r.state == "finished" and r.machine is not None
+    )
+    return Source(tuple(part.name for part in parts), results, tuple(sorted(commits.items())))
+
+
+def _competitors(results: Results) -> list[str]:
+    return [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
+
+
+def _of_family(score: FamilyScore, results: Results, labels: Sequence[str]) -> Topic:
+    family, suite = score.family, results.suite
+    column = suite.column(family.column(score.middle))
+    base = next((row for row in score.rows if row.label == score.baseline), None)
+    lines = [_ladder_line(score, row, base) for row in score.rows if row.label != score.baseline]
+    ran = {row.label for row in score.rows}
+    same = {label: twin for label, twin in family.same.items() if score.stands_in(label)}
+    setting = family.setting or "updates per batch"
+    return Topic(
+        name=family.name,
+        asks=family.asks,
+        mechanism=family.mechanism,
+        where=(
+            f"{family.env_id}, {setting} {format_size(score.middle)}, measure {family.measure}, "
+            f"{column.limits.tokens:,} sampled tokens a run"
+        ),
+        lines=_sorted(lines),
+        same={label: twin for label, twin in same.items() if label in labels},
+        same_because=family.same_because,
+        left_out=tuple(label for label in labels if label not in ran and label not in same),
+        trait=_trait(family),
+    )
+
+
+def _trait(family: Family) -> Trait:
+    asks = family.asks[:1].lower() + family.asks[1:].rstrip(".")
+    return TRAITS.get(family.name, Trait(f"this: {asks}", "what it can of it"))
+
+
+def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None) -> Line:
+    compared, equal = row.middle, row.equal
+    seen = row.forecast.says if row.forecast is not None and row.forecast.against else ""
+    rungs = [one.rung(score.middle) if one is not None else None for one in (row, base)]
+    ours, theirs = ({} if rung is None else dict(rung.areas) for rung in rungs)
+    again = row.label in score.yardsticks
+    return Line(
+        label=row.label,
+        other=score.baseline,
+        verdict="not decided" if compared is None else compared.decision.verdict,
+        test=None if compared is None else compared.test,
+        adjusted=None if compared is None else compared.adjusted,
+        seeds=len(ours.keys() & theirs.keys()),
+        difference=_difference(None if compared is None else compared.test, ours, theirs),
+        needs="" if compared is None else _needs(compared.decision.why),
+        control="" if equal is None else equal.decision.verdict,
+        beyond=base is not None and _beyond(score, row, base),
+        oracle=row.meets or seen,
+        again=again,
+    )
+
+
+def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
+    """Return whether a row's difference at the middle size exceeds that in the control."""
+    rungs = [row.rung(score.middle), base.rung(score.middle), row.control, base.control]
+    areas = [{} if rung is None else rung.areas for rung in rungs]
+    seeds = sorted(set.intersection(*(set(one) for one in areas)))
+    if len(seeds) < MIN_SEEDS:
+        return False
+    ours, theirs, ours_without, theirs_without = areas
+    here = [ours[s] - theirs[s] for s in seeds]
+    without = [ours_without[s] - theirs_without[s] for s in seeds]
+    test = compare_seeds(here, without)
+    return test.low95 > 0 if sum(here) > 0 else test.high95 < 0
+
+
+def _difference(
+    test: SeedTest | None, ours: Mapping[int, float], theirs: Mapping[int, float]
+) -> float | None:
+    if test is not None:
+        return test.difference
+    seeds = ours.keys() & theirs.keys()
+    return sum(ours[s] - theirs[s] for s in seeds) / len(seeds) if seeds else None
+
+
+def _needs(why: str) -> str:
+    found = re.search(r"needs ([\d,]+) seeds", why)
+    return found[1] if found else ""
+
+
+def _of_columns(results: Results, baseline: str) -> list[Topic]:
+    """Return the columns of a suite that is no ladder."""
+    found = compare_by_column(results, baseline)
+    apart, labels = results.suite.yardsticks, _competitors(results)
+    topics = []
+    for name in results.envs:
+        column = results.suite.column(name)
+        lines = []
+        for row in results.recipes:
+            compared = found.get((row, name))
+            if compared is None:
+                continue
+            ours, theirs = results.areas(row, name), results.areas(compared.other, name)
+            lines.append(
+                Line(
+                    label=row,
+                    other=compared.other,
+                    verdict=compared.verdict,
+                    test=compared.test,
+                    adjusted=compared.adjusted,
+                    seeds=len(ours.keys() & theirs.keys()),
+                    difference=_difference(compared.test, ours, theirs),
+                    needs=_needs(compared.why),
+                    again=row in apart,
+                )
+            )
+        ran = {line.label for line in lines} | {baseline}
+        topics.append(
+            Topic(
+                name=name,
+                asks="",
+                mechanism="",
+                where=(
+                    f"{column.id}, measure {column.measure}, {column.limits.tokens:,} sampled "
+                    "tokens a run"
+                ),
+                lines=_sorted(lines),
+                same={},
+                same_because="",
+                left_out=tuple(label for label in labels if label not in ran),
+                trait=None,
+            )
+        )
+    return topics
+
+
+def _sorted(lines: Sequence[Line]) -> tuple[Line, ...]:
+    def place(line: Line) -> tuple[bool, int, float]:
+        return line.again, ORDER.index(line.verdict), -(line.difference or 0.0)
+
+    return tuple(sorted(lines, key=place))
+
+
+def _again(results: Results, baseline: str) -> list[Yardstick]:
+    """Return how often A/A rows were called different, over all columns of a suite."""
+    apart = results.suite.yardsticks
+    found = {at: c for at, c in compare_by_column(results, baseline).items() if at[0] in apart}
+    tested = {at: c for at, c in found.items() if c.test is not None and c.test.n >= MIN_SEEDS}
+    called = [f"{at[0]} in {at[1]}" for at, c in tested.items() if c.verdict in APART]
+    if not apart:
+        return []
+    return [
+        Yardstick(
+            name="A/A: " + ", ".join(apart),
+            where=results.suite.name,
+            tests=len(tested),
+            small=sum(c.test is not None and c.test.p_value <= LEVEL for c in tested.values()),
+            called=len(called),
+            equivalent=sum(c.verdict == "equivalent" for c in tested.values()),
+            which=tuple(called),
+            same=True,
+        )
+    ]
+
+
+def _controls(scores: Sequence[FamilyScore]) -> list[Yardstick]:
+    """Return how often rows were called different in the controls of the families."""
+    verdicts = [
+        (f"{row.label} in {score.family.name}", row.equal.decision.verdict)
+        for score in scores
+        for row in score.rows
+        if row.equal is not None
+        and row.equal.test.n >= MIN_SEEDS
+        and row.label not in score.yardsticks
+    ]
+    called = tuple(name for name, verdict in verdicts if verdict in APART)
+    return [
+        Yardstick(
+            name="controls: all rows",
+            where="ladder",
+            tests=len(verdicts),
+            small=None,
+            called=len(called),
+            equivalent=sum(verdict == "equivalent" for _, verdict in verdicts),
+            which=called,
+            same=False,
+        )
+    ]
+
+
+def _at_least(count: int, tests: int) -> float:
+    """Return the probability of at least so many successes of 5 % each."""
+    from scipy.special import bdtrc  # slow to import
+
+    return 1.0 if count == 0 else float(bdtrc(count - 1, tests, LEVEL))

@@ -1,0 +1,289 @@
+"""The page "which algorithm for which environment" from made results: findings, yardsticks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.made_claims import above, tiny_claim
+from helpers.made_ladder import Wanted, fill_ladder, made_oracle, small_ladder
+from helpers.tiny_matrix import filled, finished, tiny
+
+from turngym.benchmarks.claims.outcome import Outcome
+from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.benchmarks.ladder.families import FAMILIES
+from turngym.benchmarks.ladder.guide import TRAITS, write_guide
+from turngym.benchmarks.ladder.pairs import compare_pairs
+from turngym.benchmarks.ladder.report import ORACLE_FILE
+from turngym.benchmarks.ladder.scoring import score_ladder
+from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
+from turngym.benchmarks.matrix.results import Results
+from turngym.benchmarks.matrix.suite import Suite
+from turngym.envs.core.errors import BadValueError
+from turngym.envs.utils.seed_tests import compare_seeds
+
+FEW = ("grpo", "grpo again", "treegrpo", "spo")
+AREAS = {"treegrpo": 0.7, "spo": 0.3}
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def wanted(row: str, column: str) -> tuple[float, float]:
+    """Trees lead and SPO lags on the lottery; everything else is equal."""
+    lottery = column.startswith("Lottery") and not column.endswith("control")
+    return AREAS.get(row, 0.5) if lottery else 0.5, 0.9
+
+
+@pytest.fixture(scope="module")
+def ladder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("guide") / "ladder"
+    fill_ladder(folder, small_ladder("Lottery", "Rare"), wanted)
+    return folder
+
+
+def page(*parts: Path, out: Path) -> str:
+    return write_guide(parts, out / "which-algorithm.md").read_text(encoding="utf-8")
+
+
+def made(folder: Path, want: Wanted, *families: str, **changes: Any) -> str:
+    fill_ladder(folder / "m", small_ladder(*(families or ("Lottery", "Rare")), **changes), want)
+    return page(folder / "m", out=folder)
+
+
+def row_of(text: str, start: str) -> list[str]:
+    """The fields of the first table row that starts so."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {start} |"))
+    return [field.strip() for field in line.strip("|").split("|")]
+
+
+def advice(text: str) -> str:
+    return text.partition("## If your environment has")[2].partition("## What was not run")[0]
+
+
+def test_every_family_has_a_trait() -> None:
+    assert set(TRAITS) == set(FAMILIES)
+
+
+def test_findings_are_told_with_their_numbers(ladder: Path, tmp_path: Path) -> None:
+    text = page(ladder, out=tmp_path)
+    results = Results.read(ladder)
+    areas = [results.areas(row, "Lottery-0.8") for row in ("treegrpo", "grpo")]
+    test = compare_seeds(*([a[s] for s in range(5)] for a in areas))
+    low, high = 100 * test.low95, 100 * test.high95
+    size = f"{100 * test.difference:+.1f}"
+    span = f"{size} ({low:+.1f} to {high:+.1f})"
+    assert row_of(text, "treegrpo")[1] == f"▲ {size}"
+    assert row_of(text, "spo")[1].startswith("▼ -")
+    assert row_of(text, "arpo")[1].startswith("= ")
+    assert row_of(text, "dapo")[1] == "as grpo"
+    assert row_of(text, "treegrpo")[2].startswith("= ")
+    detail = row_of(text.partition("### Lottery")[2], "treegrpo")
+    assert detail[1:4] == ["grpo", "above", span]
+    assert detail[5] == "5"
+    assert detail[7] == "equivalent"
+    assert "Its yardsticks hold" in text
+    assert f"use treegrpo ({span}, 5 seeds) rather than grpo" in advice(text)
+    assert f"has **{TRAITS['Lottery'].has}**" in advice(text)
+    assert re.search(r"Avoid spo \(-\d", advice(text))
+    assert "these are as good as grpo" in advice(text)  # on Rare nothing differs
+    assert row_of(text, "ladder")[2] == "5 of 5"
+    assert "Suites without a file here: separating, standard." in text
+    assert "no forecast lies beside" in text
+
+
+def test_a_packed_file_gives_the_same_page_and_its_links_lead_somewhere(
+    ladder: Path, tmp_path: Path
+) -> None:
+    packed = write_packed(read_parts([ladder]), tmp_path / "ladder.jsonl.gz")
+    text = page(packed, out=tmp_path)
+    assert text == page(ladder, out=tmp_path).replace("`ladder`", "`ladder.jsonl.gz`")
+    assert str(tmp_path) not in text
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (DOCS / target).exists()
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        assert len({line.replace(r"\|", "").count("|") for line in block.splitlines()}) == 1
+    assert "None" not in text
+
+
+def test_all_pairs_are_tested_with_one_correction(ladder: Path) -> None:
+    results = Results.read(ladder)
+    scores = score_ladder(results, None, "grpo")
+    labels = [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
+    pairs = {(p.first, p.second): p for p in compare_pairs(results.suite, scores, labels)}
+    assert len(pairs) == len(labels) * (len(labels) - 1) // 2
+    apart = {pair for pair, found in pairs.items() if found.separated}
+    # the winner and the loser differ from each other and from everybody else
+    assert apart == {pair for pair in pairs if {"treegrpo", "spo"} & set(pair)}
+    assert pairs["treegrpo", "spo"].separated == ["Lottery"]
+    assert pairs["treegrpo", "spo"].families["Lottery"].test.difference == pytest.approx(
+        0.4, abs=0.1
+    )
+    # DAPO is GRPO on the lottery, so there is nothing to compare; its other pairs have GRPO's tests
+    assert list(pairs["grpo", "dapo"].families) == ["Rare"]
+    ours, theirs = (
+        pairs[p].families["Lottery"] for p in (("treegrpo", "dapo"), ("grpo", "treegrpo"))
+    )
+    assert ours.test.difference == -theirs.test.difference
+    assert (ours.test.low95, ours.decision.verdict) == (-theirs.test.high95, "above")
+    assert theirs.decision.verdict == "below"
+    tests = 15 + 21  # six rows on the lottery, seven on Rare
+    least = min(f.test.p_value for p in pairs.values() for f in p.families.values())
+    assert min(f.adjusted for p in pairs.values() for f in p.families.values()) == pytest.approx(
+        tests * least
+    )
+
+
+def test_the_share_of_separated_pairs_is_counted(ladder: Path, tmp_path: Path) -> None:
+    text = page(ladder, out=tmp_path)
+    assert "11 of 21 pairs of distinct rows (52 %; the aim is 50 %)" in text
+
+
+def test_one_seed_decides_nothing_and_the_page_says_so(tmp_path: Path) -> None:
+    text = made(tmp_path, wanted, seeds=1)
+    assert "Nothing on this page is decided: these results have 1 seed of a field at most" in text
+    assert "No advice: nothing is decided." in text
+    assert "None of the 21 pairs has 5 seeds" in text
+    assert re.fullmatch(r"\? [+-]\d+\.\d", row_of(text, "treegrpo")[1])
+    assert not re.search(r"[▲▼] [+-]", text)
+    assert "use treegrpo" not in text
+
+
+def test_yardsticks_out_of_bounds_take_back_everything(tmp_path: Path) -> None:
+    text = made(tmp_path, lambda r, c: (0.9, 0.9) if r == "grpo again" else wanted(r, c), rows=FEW)
+    assert "nothing else on this page can be trusted:** A/A: grpo again (ladder) called" in text
+    assert "different in 8 of 8" in text
+    assert "No advice: the yardsticks are out of bounds." in text
+    assert "use treegrpo" not in text
+
+
+def test_a_row_that_differs_in_the_control_gives_no_advice(tmp_path: Path) -> None:
+    def want_control(area: float) -> Wanted:
+        def want(row: str, column: str) -> tuple[float, float]:
+            own = (row, column) == ("treegrpo", "Lottery-control")
+            return (area, 0.9) if own else wanted(row, column)
+
+        return want
+
+    text = made(tmp_path, want_control(0.8), "Lottery", rows=FEW)
+    assert "Rows differ where the difficulty is absent:** treegrpo in Lottery" in text
+    assert "use treegrpo" not in text
+    assert "No advice on treegrpo (+" in advice(text)
+    assert "Avoid spo" in advice(text)  # the others' findings stand
+    # what is a part of the difference alone, or of the other sign, takes nothing back
+    for number, area in enumerate((0.55, 0.3)):
+        text = made(tmp_path / str(number), want_control(area), "Lottery", rows=FEW[:3])
+        assert "treegrpo in Lottery" in text
+        assert "use treegrpo" in advice(text)
+
+
+def test_what_is_not_decided_says_how_many_seeds_it_would_take(tmp_path: Path) -> None:
+    suite = small_ladder("Rare", rows=("grpo", "grpo again", "treegrpo"))
+    fill_ladder(tmp_path / "m", suite, lambda *_: (0.5, 0.9), spread=0.1)
+    text = page(tmp_path / "m", out=tmp_path)
+    fields = row_of(text.partition("### Rare")[2], "treegrpo")
+    assert fields[2] == "not decided"
+    assert re.fullmatch(r"[\d,]+ seeds", fields[6])
+    assert "Nothing is decided on Rare" in advice(text)
+    assert "- Families without a result: Lottery, Corridor" in text
+
+
+def test_missing_and_failed_cells_are_listed(ladder: Path, tmp_path: Path) -> None:
+    from turngym.benchmarks.matrix.train_cell import make_result
+
+    suite = small_ladder("Rare", rows=("grpo", "treegrpo"))
+    layout = fill_ladder(tmp_path / "m", suite, wanted)
+    first, second = suite.cells[1], suite.cells[3]
+    layout.cell_file(first).unlink()
+    broken = make_result(suite, second, "failed", "no | memory")
+    broken.write(layout.cell_file(second))
+    text = page(tmp_path / "m", out=tmp_path)
+    assert "ladder: 1 cell not computed." in text
+    assert rf"{second.recipe} in {second.column} failed (1 seed): no \| memory" in text
+    assert "There is no yardstick with 5 seeds" in text
+
+
+def other_suite(folder: Path) -> None:
+    """A suite of one column, in which PPO is better, and GRPO again as good as GRPO."""
+    rows = tiny(("grpo", "ppo")).recipes
+    suite = tiny(seeds=range(5)).model_copy(
+        update={"name": "standard", "recipes": (*rows, rows[0].again()), "min_effect": 0.02}
+    )
+
+    def result(cell: Cell) -> object:
+        best = cell.recipe == "ppo"
+        area = 0.8 + 0.002 * cell.seed if best else 0.4 + 0.001 * (cell.seed**2 % 3)
+        return finished(suite, cell, [[1.0] * 4]).model_copy(update={"area": area})
+
+    filled(folder, Suite.model_validate_json(suite.model_dump_json()), result)
+
+
+def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> None:
+    other_suite(tmp_path / "standard")
+    claim = tiny_claim("mine", above())
+    Outcome(
+        claim=claim,
+        digest="",
+        seeds=5,
+        verdict="not decided",
+        why="too | few",
+        findings=(),
+        arms=(),
+    ).write(tmp_path / "mine.json")
+    text = page(ladder, tmp_path / "standard", tmp_path / "mine.json", out=tmp_path)
+    section = text.partition("### standard: Bandit-v0")[2]
+    assert row_of(section, "ppo")[1:3] == ["grpo", "above"]
+    assert row_of(section, "ppo")[3].startswith("+40.3 (+40.")
+    assert row_of(section, "grpo again (A/A)")[2] == "equivalent"
+    assert "Suites without a file here: separating." in text
+    assert r"| mine | Ours is above \<theirs\>. | not decided | too \| few | 5 |" in text
+
+
+@pytest.mark.parametrize(
+    ("parts", "out", "says"),
+    [
+        (lambda ladder, other: [other], "a.md", "results of one ladder; got none"),
+        (lambda ladder, other: [ladder], "a.html", "expected a Markdown file"),
+    ],
+)
+def test_what_makes_no_page_is_refused(
+    ladder: Path, tmp_path: Path, parts: Callable[[Path, Path], list[Path]], out: str, says: str
+) -> None:
+    other_suite(tmp_path / "standard")
+    with pytest.raises(BadValueError, match=says):
+        write_guide(parts(ladder, tmp_path / "standard"), tmp_path / out)
+
+
+def test_two_ladders_make_no_page(ladder: Path, tmp_path: Path) -> None:
+    suite = small_ladder("Rare", rows=("grpo", "treegrpo"), seeds=1)
+    suite = suite.model_copy(update={"name": "mine"})
+    fill_ladder(tmp_path / "m", suite, wanted)
+    with pytest.raises(BadValueError, match="one ladder; got ladder, mine"):
+        write_guide([ladder, tmp_path / "m"], tmp_path / "a.md")
+
+
+def test_the_command_writes_the_page(
+    ladder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "docs" / "page.md"
+    assert main(["bench", "--guide", str(ladder), "--out", str(out)]) == 0
+    assert out.read_text(encoding="utf-8").startswith("# Which algorithm for which environment")
+    words = ["--guide", str(ladder), "--out", str(out), "--only", "seed=0"]
+    assert main(["bench", *words]) == REFUSED
+    assert "--only does not go with --guide" in capsys.readouterr().err
+
+
+def test_the_oracle_travels_with_packed_results(tmp_path: Path) -> None:
+    suite = small_ladder("Lottery", rows=("grpo", "grpo again", "treegrpo"))
+    fill_ladder(tmp_path / "m", suite, wanted)
+    made_oracle(-0.1).write(tmp_path / "m" / ORACLE_FILE)
+    packed = tmp_path / "results" / "mine.jsonl"
+    assert main(["bench", "--pack", str(tmp_path / "m"), "--out", str(packed)]) == 0
+    text = page(packed, out=tmp_path)
+    foreseen = row_of(text.partition("### Lottery")[2], "treegrpo")[8]
+    assert foreseen == "contradicts: tables show it below"
+    assert "no forecast lies beside" not in text
+    assert main(["bench", "--report", str(packed), "--out", str(tmp_path / "report")]) == 0
+    assert foreseen in (tmp_path / "report" / "ladder.md").read_text(encoding="utf-8")

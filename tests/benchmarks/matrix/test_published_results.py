@@ -1,0 +1,29 @@
+"""The packed results of the repository: listed, readable, from a commit without changes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from turngym.benchmarks.matrix.matrix_files import read_packed
+
+FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+PACKED = sorted(path for path in FOLDER.iterdir() if ".jsonl" in path.name)
+
+
+def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    assert sorted(listed) == [path.name for path in PACKED]
+    known = {path.name.split(".")[0] + "-oracle.json" for path in PACKED} | {"README.md"}
+    assert {path.name for path in FOLDER.iterdir()} - {path.name for path in PACKED} <= known
+
+
+@pytest.mark.parametrize("path", PACKED, ids=lambda path: path.name)
+def test_results_name_the_commit_of_their_source(path: Path) -> None:
+    finished = [cell for cell in read_packed(path).cells.values() if cell.state == "finished"]
+    assert finished
+    commits = {cell.machine.versions.get("git", "") for cell in finished if cell.machine}
+    assert all(re.fullmatch(r"[0-9a-f]{12}", commit) for commit in commits), commits
