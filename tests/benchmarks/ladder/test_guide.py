@@ -129,7 +129,7 @@ def test_all_pairs_are_tested_with_one_correction(ladder: Path) -> None:
     assert ours.test.difference == -theirs.test.difference
     assert (ours.test.low95, ours.decision.verdict) == (-theirs.test.high95, "above")
     assert theirs.decision.verdict == "below"
-    tests = 15 + 21  # six rows on the lottery, seven on Rare
+    tests = 21 + 28  # seven rows on the lottery, eight on Rare
     least = min(f.test.p_value for p in pairs.values() for f in p.families.values())
     assert min(f.adjusted for p in pairs.values() for f in p.families.values()) == pytest.approx(
         tests * least
