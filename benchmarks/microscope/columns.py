@@ -34,8 +34,9 @@ class ColumnSettings:
     """How every column is measured.
 
     Attributes:
-        batches: Training batches of each row.
-        reference: Further batches, of single chains, for the reference gradient.
+        batches: Training batches of each row whose turns are measured.
+        compared: Training batches of each row that are compared with the reference.
+        reference: Parts of the reference, of 8 batches each.
         batch_tokens: Sampled tokens of a batch where the column does not say
             (``tokens_per_step``).
         continuations: K, per turn.
@@ -43,21 +44,23 @@ class ColumnSettings:
         samples: Samples of the bootstrap over batches.
     """
 
-    batches: int = 8
-    reference: int = 16
+    batches: int = 3
+    compared: int = 24
+    reference: int = 8
     batch_tokens: int = 256
     continuations: int = 8
     noise: int = 0
     samples: int = 200
 
     def __post_init__(self) -> None:
-        check_minimum(self, batches=2, reference=2, batch_tokens=1, samples=100)
+        check_minimum(self, batches=2, compared=2, reference=2, batch_tokens=1, samples=100)
 
     def study(self, column: SuiteEnv) -> StudySettings:
         """Return the settings of a column's study."""
         return StudySettings(
             batches=self.batches,
             batch_tokens=column.tokens_per_step or self.batch_tokens,
+            compared=self.compared,
             reference=self.reference,
             truth=TruthSettings(continuations=self.continuations, noise=self.noise),
             samples=self.samples,

@@ -276,7 +276,9 @@ def reference_measures(
     own batch is in it, and it is the same vector for all recipes: ``cosine_reference`` compares
     batches of equal tokens, however they were grown and grouped. Its length is that of products of
     different batches, which are free of noise; its direction is held fixed in the bootstrap.
-    ``cosine_expected`` is of the expectation of the credit's gradient: bias alone.
+    ``cosine_summed`` is of the sum over all batches, ``cosine_expected`` of the expectation of the
+    credit's gradient: bias alone, missing where that drowns in noise. ``reference_reliability`` is
+    the share of the reference's squared length that is no noise.
 
     Args:
         credit: g(c) of each batch ``[batches, numbers]``.
@@ -301,10 +303,14 @@ def reference_measures(
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = mean / np.sqrt(_above(apart / pairs))
         signal = np.maximum(mean, 0.0) ** 2
+        whole = np.einsum("bi,ij,bj->b", weights, products, weights) / count**2
+        summed = mean / np.sqrt(_above(whole))
         rest = _above(weights @ own / count - signal)
         per_token = signal / rest / (weights @ tokens / count)
     return {
         "cosine_reference": np.clip(weights @ cosines / count, -1, 1),
+        "cosine_summed": np.clip(summed, -1, 1),
+        "reference_reliability": np.full(len(weights), length / (inner.sum() / others**2)),
         "cosine_expected": np.clip(expected, -1, 1),
         "reference_per_1k": 1000 * per_token,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from .resampling import ResampleSettings, check_resampled
 from .truth import MeasuredGroup, RandomTransitionError, TruthSettings, Work
 
 Tick = Callable[[float, str], None]
-_Place = tuple[Rollout, float, Start]
+_Place = tuple[Rollout, float, bool, Start]
 _REFERENCE = 5
 """Stream of the seed that the reference's tasks and episodes are drawn from."""
 
@@ -38,16 +38,22 @@ class Play:
         rollout: How trees grow.
         temperature: Of sampling.
         filter: Accepts groups; None keeps all.
+        measured: Whether the truth of their turns is measured.
     """
 
     rollout: Rollout
     temperature: float
     filter: GroupFilter | None = None
+    measured: bool = True
 
     @classmethod
     def of(cls, recipe: Recipe) -> Play:
         """Return how a recipe plays."""
         return cls(rollout=recipe.rollout, temperature=recipe.temperature, filter=recipe.filter)
+
+    def place(self, start: Start) -> _Place:
+        """Return what tells a group apart that is played so."""
+        return self.rollout, self.temperature, self.measured, start
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -258,7 +264,8 @@ class Playground:
         )
 
     def _batched(self, subject: Subject, tick: Tick) -> Sample:
-        sample = self.play_batches(Play.of(subject.recipe), subject.tasks, self.batches, tick)
+        play, size = Play.of(subject.recipe), self.batch_tokens
+        sample = self.play_batches(play, subject.tasks, self.batches, size, tick)
         if not any(measured.truths for measured in sample.groups):
             raise BadValueError(
                 f"credit: recipe {subject.name!r} has no group with a turn to measure in "
@@ -266,19 +273,26 @@ class Playground:
             )
         return sample
 
-    def play_batches(self, play: Play, tasks: TaskSource, batches: int, tick: Tick) -> Sample:
-        """Play and measure training batches, cut as a run with ``tokens_per_step`` cuts its steps.
+    def play_only(self, subject: Subject, batches: int, tick: Tick) -> Sample:
+        """Play training batches of a recipe, and measure nothing."""
+        play = replace(Play.of(subject.recipe), measured=False)
+        return self.play_batches(play, subject.tasks, batches, self.batch_tokens, tick)
+
+    def play_batches(
+        self, play: Play, tasks: TaskSource, batches: int, size: int, tick: Tick
+    ) -> Sample:
+        """Play training batches, cut as a run with ``tokens_per_step`` cuts its steps.
 
         Args:
             play: How.
             tasks: The order of tasks.
             batches: Their number.
+            size: Sampled tokens of a batch.
             tick: Shows progress.
 
         Raises:
             BadValueError: No token was sampled in a whole block of groups.
         """
-        size = self.batch_tokens
         spent = played = 0
         kept: list[MeasuredGroup] = []
         units: list[int] = []
@@ -306,30 +320,31 @@ class Playground:
         names = [f"batch {unit}" for unit in range(batches)]
         return Sample(groups=kept, units=units, names=names, tokens=spent / batches)
 
-    def play_reference(self, subject: Subject, seed: int, batches: int, tick: Tick) -> Sample:
-        """Play and measure batches of single chains of episodes that no recipe has.
+    def play_reference(self, subject: Subject, seed: int, parts: int, tick: Tick) -> Sample:
+        """Play parts of :data:`PART` batches each, groups of chains that no recipe has.
 
         Args:
-            subject: Gives temperature and learner.
+            subject: Gives temperature and tasks.
             seed: Of the study.
-            batches: Their number.
+            parts: Their number.
             tick: Shows progress.
         """
-        split, size = subject.places
-        tasks = OrderedTasks(seed_at(seed, _REFERENCE) % 2**31, split, size)
-        play = Play(rollout=Chains(n=1), temperature=subject.recipe.temperature)
-        return self.play_batches(play, tasks, batches, tick)
+        tasks = OrderedTasks(seed_at(seed, _REFERENCE) % 2**31, *subject.places)
+        rollout, temperature = Chains(n=SIBLINGS), subject.recipe.temperature
+        play = Play(rollout=rollout, temperature=temperature, measured=False)
+        return self.play_batches(play, tasks, parts, PART * self.batch_tokens, tick)
 
     def _measured(
         self, play: Play, count: int, starts: Sequence[Start], tick: Tick
     ) -> list[MeasuredGroup]:
         """Return the groups of these starts; those that are not known yet are played."""
-        places = [(play.rollout, play.temperature, start) for start in starts]
-        jobs = self._jobs(play, count, [p[2] for p in places if p not in self._found])
+        places = [play.place(start) for start in starts]
+        new = [s for s, p in zip(starts, places, strict=True) if p not in self._found]
+        jobs = self._jobs(play, count, new)
         done = 0
         for measured in self.crew.run(jobs):
             for one in measured:
-                self._found[play.rollout, play.temperature, one.start] = one
+                self._found[play.place(one.start)] = one
             done += len(measured)
             tick(done / len(starts), f"{done} of {len(starts)} groups")
         return [self._found[place] for place in places]
@@ -344,14 +359,15 @@ class Playground:
         anchors = max(1, round(self.anchors / max(1, count)))
         again = ResampleSettings(times=self.resample, anchors=anchors) if self.resample else None
         chosen = max(1, round(self.anchors / anchors))
-        most = max(AT_ONCE, PATHS_AT_ONCE // play.rollout.max_paths) if self.batches else AT_ONCE
+        room = PATHS_AT_ONCE if play.measured else PLAYED_AT_ONCE
+        most = max(AT_ONCE, room // play.rollout.max_paths) if self.batches else AT_ONCE
         parts = np.array_split(np.arange(len(starts)), -(-len(starts) // most))
         return [
             Job(
                 rollout=play.rollout,
                 temperature=play.temperature,
                 starts=tuple(starts[i] for i in part),
-                truth=self.truth,
+                truth=self.truth if play.measured else None,
                 random=self.random,
                 keeps=() if play.filter is None else (play.filter,),
                 resample=again,
@@ -365,6 +381,12 @@ AT_ONCE = 5
 """Groups of a job at most: many turns share a batch, and there are jobs for several processes."""
 PATHS_AT_ONCE = 40
 """Paths of a job at most where batches are measured, whose groups may be single paths."""
+PLAYED_AT_ONCE = 512
+"""The same where nothing is measured."""
+PART = 8
+"""Training batches in a part of the reference."""
+SIBLINGS = 8
+"""Chains of a group of the reference."""
 
 
 def episode_returns(group: Group) -> np.ndarray:

@@ -109,7 +109,8 @@ class CreditReport(Form):
         groups: Groups of the first recipe; 0 where training batches were counted.
         batches: Training batches of every recipe, the unit of its measures; 0 counts groups.
         batch_tokens: Sampled tokens of a batch.
-        reference: Further batches that give the reference gradient.
+        compared: Batches of every recipe that were compared with the reference.
+        reference: Parts of the reference, of 8 batches' tokens each.
         continuations: K, continuations of Q and of V per turn.
         noise: Seed of the continuations.
         transitions: Whether the environment's transitions were fixed, or random and reseeded.
@@ -130,6 +131,7 @@ class CreditReport(Form):
     groups: int
     batches: int = 0
     batch_tokens: int = 0
+    compared: int = 0
     reference: int = 0
     continuations: int
     noise: int
@@ -233,6 +235,11 @@ GRADIENTS = (
         title="one batch and the reference",
         note="Cosine of the gradients of a training batch and of the reference, the truth's "
         "expected gradient over other batches: the batch's luck is in it; one yardstick for all.",
+    ),
+    Column(
+        key="cosine_summed",
+        title="all compared, and the reference",
+        note="The same of the sum over all compared batches.",
     ),
     Column(
         key="cosine_expected",

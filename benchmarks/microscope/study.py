@@ -56,8 +56,10 @@ class StudySettings:
         batches: Training batches of every recipe, in place of groups: the unit of all measures
             is then a batch. 0 counts groups, and a unit is a group.
         batch_tokens: Sampled tokens of a training batch.
-        reference: Further batches of single chains, that give the reference gradient which all
-            recipes are compared with; 0 for none.
+        compared: Batches of every recipe whose gradients are compared with the reference; their
+            turns are not measured, so they cost little.
+        reference: Parts of the reference, of 8 batches' tokens each: play that no recipe has, for
+            the gradient that all recipes are compared with; 0 for none.
         truth: How truth is measured.
         resample: M, how often the group around an anchor turn is sampled again, for bias and
             variance; 0 leaves both out.
@@ -70,6 +72,7 @@ class StudySettings:
     groups: int = 40
     batches: int = 0
     batch_tokens: int = 0
+    compared: int = 0
     reference: int = 0
     truth: TruthSettings = field(default_factory=TruthSettings)
     resample: int = 0
@@ -80,13 +83,16 @@ class StudySettings:
 
     def __post_init__(self) -> None:
         check_minimum(self, groups=2, resample=0, anchors=1, samples=100, keep=0)
-        check_minimum(self, batches=0, batch_tokens=0, reference=0)
-        if self.batches == 1 or self.reference == 1:
-            raise BadValueError("StudySettings: expected at least 2 batches of each kind, or 0.")
-        if bool(self.batches) != bool(self.batch_tokens) or (self.reference and not self.batches):
+        check_minimum(self, batches=0, batch_tokens=0, compared=0, reference=0)
+        counts = self.batches, self.compared, self.reference
+        if 1 in counts:
+            raise BadValueError(f"StudySettings: {counts} batches; expected at least 2 each, or 0.")
+        pairs = bool(self.compared) == bool(self.reference)
+        if bool(self.batches) != bool(self.batch_tokens) or not pairs or self.batches < min(counts):
             raise BadValueError(
                 f"StudySettings: batches {self.batches}, batch_tokens {self.batch_tokens}, "
-                f"reference {self.reference}; batches need their tokens, and a reference batches."
+                f"compared {self.compared}, reference {self.reference}; batches need their tokens, "
+                "and compared batches a reference."
             )
         if self.batches and self.resample:
             raise BadValueError("StudySettings.resample: groups are resampled, not batches; use 0.")
@@ -223,13 +229,14 @@ class Study:
         )
         with self.report.bar("measuring turns") as bar:
             samples = ground.samples(self.subjects, bar.update)
-        reference = self._reference(ground)
         seconds = time.monotonic() - began
         self._seen = self._judge(samples)
         if not self._seen:
             raise BadValueError(f"credit: no recipe can be measured: {self.refused}.")
+        reference = self._reference(ground)
+        along = {} if reference is None else self._along(ground, reference)
         with self.report.bar("differentiating") as bar:
-            rows = self._rows(bar, reference)
+            rows = self._rows(bar, along)
         config, work = self.bench.config, ground.work
         return CreditReport(
             env_id=config.env.id,
@@ -241,6 +248,7 @@ class Study:
             groups=self.settings.groups if not self.settings.batches else 0,
             batches=self.settings.batches,
             batch_tokens=self.settings.batch_tokens,
+            compared=self.settings.compared,
             reference=self.settings.reference,
             continuations=self.settings.truth.continuations,
             noise=self.settings.truth.noise,
@@ -285,16 +293,40 @@ class Study:
         return files
 
     def _reference(self, ground: Playground) -> Vectors | None:
-        """Return the truth's gradient in batches that no recipe has ``[batches, numbers]``."""
+        """Return the gradient of the expected return in parts of play ``[parts, numbers]``.
+
+        Without a continuation: returns less those of siblings give it without bias (Kool, van Hoof
+        and Welling 2019), and the same time plays so much more that its direction is surer.
+        """
         if not self.settings.reference:
             return None
         subject, seed = self.subjects[0], self.bench.config.seed
-        with self.report.bar("measuring the reference") as bar:
+        with self.report.bar("playing the reference") as bar:
             sample = ground.play_reference(subject, seed, self.settings.reference, bar.update)
-        truth = _truth_of(sample, TurnIndex.of(sample.forest))
-        kinds = {"a": truth.index.spread(np.nan_to_num(truth.whole))}
+        kinds = {"return": compared_returns(sample.forest)}
         found = group_gradients(subject.learner, sample.forest, kinds, units=sample.units)
-        return _padded(found["a"], len(sample.names))
+        return _padded(found["return"], len(sample.names))
+
+    def _along(self, ground: Playground, reference: Vectors) -> dict[str, dict[str, Doubles]]:
+        """Return how each recipe's batches point along the reference, by the recipe's name."""
+        count = self.settings.compared
+        drawn = resampled_weights(count, self.settings.samples)
+        weights = np.concatenate([np.ones((1, count)), drawn])
+        out = {}
+        for done, seen in enumerate(self._seen):
+            subject = seen.subject
+            with self.report.bar(f"playing {subject.name}") as bar:
+                sample = ground.play_only(subject, count, bar.update)
+                if not sample.groups:
+                    continue
+                credit = _credit_by_batch(subject, sample, TurnIndex.of(sample.forest))
+                kinds = {"own": credit.coefficients}
+                given = subject.learner, sample.forest, kinds
+                own = _padded(group_gradients(*given, units=sample.units)["own"], count)
+                bar.update((done + 1) / len(self._seen), subject.name)
+            tokens = np.full(count, sample.tokens)
+            out[subject.name] = reference_measures(own, reference, tokens, weights)
+        return out
 
     def _judge(self, samples: Mapping[str, Sample]) -> list[_Seen]:
         seen: list[_Seen] = []
@@ -327,7 +359,7 @@ class Study:
             )
         return seen
 
-    def _rows(self, bar: Bar, reference: Vectors | None) -> list[Row]:
+    def _rows(self, bar: Bar, along: Mapping[str, dict[str, Doubles]]) -> list[Row]:
         draws = _Draws(self._seen, self.settings.samples)
         numbers = sorted({seen.played for seen in self._seen})
         rows: dict[str, tuple[Row, dict[str, Doubles]]] = {}
@@ -362,8 +394,7 @@ class Study:
                 own = found[f"recipe {name}"]
                 pair = truth.judge(seen.credit.mean), gradient_table(own, whole, tokens)
                 measures = _measures(*pair, weights)
-                if reference is not None:
-                    measures |= reference_measures(own, reference, tokens, weights)
+                measures |= along.get(name, {})
                 self._add_bias(seen, measures)
                 rows[name] = _row(name, "recipe", seen, measures, seen.credit.within), measures
             noise_only = found["random"]
@@ -374,8 +405,6 @@ class Study:
             several = f" ({first.subject.name})" if len(numbers) > 1 else ""
             for role, turns, own, judge in sides:
                 measures = _measures(turns, gradient_table(own, judge, tokens), weights)
-                if reference is not None:
-                    measures |= reference_measures(own, reference, tokens, weights)
                 extra.append(_row(role + several, role, first, measures, 0.0))
         base = rows[self._seen[0].subject.name][1]
         compared = [
@@ -466,6 +495,22 @@ def _credit_by_batch(subject: Subject, sample: Sample, index: TurnIndex) -> Turn
         coefficients=[row for part in parts for row in part.coefficients],
         within=float(np.average([part.within for part in parts], weights=sizes)),
     )
+
+
+def compared_returns(forest: Forest) -> list[npt.NDArray[np.float32]]:
+    """Return for each path its episode's return less the mean of its siblings', per token.
+
+    A path without a sibling has 0. All is divided by the number of paths.
+    """
+    worth, ends = forest.endings()
+    returns = np.array([np.mean([worth[end] for end in own]) if own else 0.0 for own in ends])
+    group = np.array([path.group for path in forest.paths])
+    out = []
+    for i, path in enumerate(forest.paths):
+        mine = (group == group[i]) & (np.arange(len(group)) != i)
+        gain = (returns[i] - returns[mine].mean()) / len(group) if mine.any() else 0.0
+        out.append(np.full(forest.n_act(path), gain, dtype=np.float32))
+    return out
 
 
 def _padded(rows: Vectors, count: int) -> Vectors:

@@ -88,8 +88,8 @@ def kept_report(job: ColumnJob) -> CreditReport | None:
         place is not None
         and place.suite_digest == job.suite.digest
         and (place.column, place.at) == (job.start.column, job.at)
-        and (old.batches, old.batch_tokens, old.reference)
-        == (how.batches, how.batch_tokens, how.reference)
+        and (old.batches, old.batch_tokens, old.compared, old.reference)
+        == (how.batches, how.batch_tokens, how.compared, how.reference)
         and (old.continuations, old.noise) == (how.truth.continuations, how.truth.noise)
         and set(job.rows) | set(job.refused) <= have | set(place.refused)
     )
