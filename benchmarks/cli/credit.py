@@ -306,8 +306,11 @@ def measure_matrix(command: Command, results: str) -> None:
     sweep = run_sweep(jobs, workers(command), begin, lambda line: say(escape(line)))
     say(f"{len(sweep.measured)} measured, {len(sweep.kept)} were there before")
     for report in (*sweep.kept, *sweep.measured):
-        for row, why in report.place.refused.items() if report.place else ():
-            say(escape(f"not measured: {row} on {report.place.column}: {why}"))
+        place = report.place
+        if place is None:
+            continue
+        for row, why in place.refused.items():
+            say(escape(f"not measured: {row} on {place.column}: {why}"))
     say(f"turngym credit --against {escape(results)} --reports {escape(str(out))}")
     if sweep.failed:
         raise BadValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -285,7 +285,3 @@ def _go_halfway(job: ColumnJob, start: ColumnResult) -> str:
     job.folder.mkdir(parents=True, exist_ok=True)
     train_halfway(bare(_config(job, start, label, limits), _half(job)), job.folder / POLICY)
     return f"{label}, seed {job.suite.seeds[0]}, after half of its budget"
-
-
-Done = Callable[[ColumnJob, CreditReport | str], None]
-"""Called with each job and its report, or why there is none."""

@@ -41,7 +41,8 @@ from .report import CreditReport, Row, Value
 from .truth import TruthSettings
 
 Doubles = npt.NDArray[np.float64]
-Truths = tuple[Vectors, Vectors, Vectors]
+Numbers = npt.NDArray[np.floating[Any]]
+Truths = tuple[Numbers, Numbers, Numbers]
 LEAST_SAMPLES = 0.9
 """Share of the bootstrap samples in which a measure must have a value."""
 
@@ -398,7 +399,7 @@ class Study:
                 self._add_bias(seen, measures)
                 rows[name] = _row(name, "recipe", seen, measures, seen.credit.within), measures
             noise_only = found["random"]
-            sides: tuple[tuple[Literal["truth", "random"], TurnTable, Vectors, Truths], ...] = (
+            sides: tuple[tuple[Literal["truth", "random"], TurnTable, Numbers, Truths], ...] = (
                 ("truth", truth.judge(truth.first, half=True), h1, half),
                 ("random", truth.judge(chance), noise_only, whole),
             )
