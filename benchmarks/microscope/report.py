@@ -44,7 +44,7 @@ class Row(Form):
         groups: Number of groups.
         turns: Distinct turns with a truth.
         left_out: Turns without one, because the environment broke in their continuations.
-        tokens: Sampled tokens per group.
+        tokens: Sampled tokens per group, or per training batch where these are counted.
         success: Share of solved episodes.
         deviation: Standard deviation of the measured advantages.
         within: Share of the variance of token advantages that lies within turns.

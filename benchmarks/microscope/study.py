@@ -88,8 +88,8 @@ class StudySettings:
         counts = self.batches, self.compared, self.reference
         if 1 in counts:
             raise BadValueError(f"StudySettings: {counts} batches; expected at least 2 each, or 0.")
-        pairs = bool(self.compared) == bool(self.reference)
-        if bool(self.batches) != bool(self.batch_tokens) or not pairs or self.batches < min(counts):
+        alone = bool(self.compared) != bool(self.reference) or (self.compared and not self.batches)
+        if alone or bool(self.batches) != bool(self.batch_tokens):
             raise BadValueError(
                 f"StudySettings: batches {self.batches}, batch_tokens {self.batch_tokens}, "
                 f"compared {self.compared}, reference {self.reference}; batches need their tokens, "
@@ -506,12 +506,14 @@ def compared_returns(forest: Forest) -> list[npt.NDArray[np.float32]]:
     worth, ends = forest.endings()
     returns = np.array([np.mean([worth[end] for end in own]) if own else 0.0 for own in ends])
     group = np.array([path.group for path in forest.paths])
-    out = []
-    for i, path in enumerate(forest.paths):
-        mine = (group == group[i]) & (np.arange(len(group)) != i)
-        gain = (returns[i] - returns[mine].mean()) / len(group) if mine.any() else 0.0
-        out.append(np.full(forest.n_act(path), gain, dtype=np.float32))
-    return out
+    count = np.bincount(group)[group]
+    gains = (
+        (returns - np.bincount(group, returns)[group] / count) * count / np.maximum(count - 1, 1)
+    )
+    whole = [
+        np.full(forest.n_act(p), g / len(group)) for p, g in zip(forest.paths, gains, strict=True)
+    ]
+    return [row.astype(np.float32) for row in whole]
 
 
 def _padded(rows: Vectors, count: int) -> Vectors:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from helpers.forests import single_turns
 from helpers.tiny_matrix import filled
 
 from turngym.algos.training.config import model_digest
@@ -24,10 +26,13 @@ from turngym.benchmarks.microscope.columns import (
     plan_columns,
     row_configs,
 )
+from turngym.benchmarks.microscope.metrics import reference_measures
 from turngym.benchmarks.microscope.report import CreditReport
+from turngym.benchmarks.microscope.study import StudySettings, compared_returns
 from turngym.benchmarks.microscope.sweep import kept_report, run_sweep
 from turngym.envs.core.errors import BadValueError, DataError
 
+HOW = {"batches": 2, "batch_tokens": 8, "compared": 2, "reference": 2}
 SETTINGS = ColumnSettings(batches=2, compared=3, reference=2, continuations=4, samples=100)
 TOKENS = 24
 
@@ -181,3 +186,42 @@ def test_what_does_not_fit_is_refused(
     assert main(["credit", "--only", "row=grpo"]) == 2
     assert main(["credit", "--matrix", str(matrix), "--recipe", "ppo"]) == 2
     assert "--matrix takes recipes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change", [{"batches": 0}, {"batch_tokens": 0}, {"compared": 0}, {"reference": 1}]
+)
+def test_batches_that_do_not_fit_are_refused(change: dict[str, int]) -> None:
+    StudySettings(**HOW)  # type: ignore[arg-type]
+    with pytest.raises(BadValueError, match="StudySettings"):
+        StudySettings(**{**HOW, **change})  # type: ignore[arg-type]
+    with pytest.raises(BadValueError, match="resampled"):
+        StudySettings(**HOW, resample=8)  # type: ignore[arg-type]
+
+
+def test_cosines_with_the_reference_are_exact_without_noise() -> None:
+    one = np.ones((1, 4))
+    toward = np.tile([3.0, 4.0, 0.0], (3, 1))
+    credit = np.tile([1.0, 0.0, 0.0], (4, 1))
+    found = reference_measures(credit, toward, np.full(4, 10.0), one)
+    for name in ("cosine_reference", "cosine_summed", "cosine_expected"):
+        assert found[name] == pytest.approx(0.6)
+    assert found["reference_reliability"] == pytest.approx(1.0)
+    # .36 of the squared length lies along it, .64 beside it, and a batch has 10 tokens
+    assert found["reference_per_1k"] == pytest.approx(1000 * 0.36 / 0.64 / 10)
+
+
+def test_noise_of_batches_lowers_one_cosine_and_not_the_expected_one() -> None:
+    noise = np.array([[1.0, 1, 0], [1, -1, 0], [1, 0, 1], [1, 0, -1]])
+    toward = np.tile([2.0, 0.0, 0.0], (2, 1))
+    found = reference_measures(noise, toward, np.full(4, 10.0), np.ones((1, 4)))
+    assert found["cosine_reference"] == pytest.approx(np.sqrt(0.5))
+    assert found["cosine_summed"] == pytest.approx(1.0)
+    opposed = np.array([[1.0, 0, 0], [-1, 0, 0]])  # no direction in common: no measure
+    assert reference_measures(noise, opposed, np.full(4, 10.0), np.ones((1, 4))) == {}
+
+
+def test_a_reference_path_is_compared_with_its_siblings() -> None:
+    found = [float(row[0]) for row in compared_returns(single_turns([1.0, 0.0, 0.0]))]
+    assert found == pytest.approx([1 / 3, -0.5 / 3, -0.5 / 3])
+    assert [float(row[0]) for row in compared_returns(single_turns([1.0]))] == [0.0]
