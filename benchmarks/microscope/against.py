@@ -206,18 +206,18 @@ def read_cells(results: str, reports: Sequence[str]) -> list[CreditCell]:
     return list(cells.values())
 
 
-def _noisy(row: Row, told: bool) -> list[str]:
+def _noisy(row: Row, required: bool) -> list[str]:
     """Return the measures whose truth or reference is reliable below .5.
 
     Args:
         row: The recipe's.
-        told: Whether a reliability that is missing counts as too low.
+        required: Whether a reliability that is missing counts as too low.
     """
     out = []
     for name in MEASURES:
         by = "reference_reliability" if name in OF_REFERENCE else "reliability"
         found = row.measures.get(by)
-        if (found is None and told) or (found is not None and found.value < MIN_RELIABILITY):
+        if (found is None and required) or (found is not None and found.value < MIN_RELIABILITY):
             out.append(name)
     return out
 
