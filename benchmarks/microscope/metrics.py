@@ -276,7 +276,8 @@ def reference_measures(
     own batch is in it, and it is the same vector for all recipes: ``cosine_reference`` compares
     batches of equal tokens, however they were grown and grouped. Its length is that of products of
     different batches, which are free of noise; its direction is held fixed in the bootstrap.
-    ``cosine_summed`` is of the sum over all batches, ``cosine_expected`` of the expectation of the
+    ``cosine_summed`` is of the sum over all batches as it is, the reference's noise included (it is
+    the same for all recipes), ``cosine_expected`` of the expectation of the
     credit's gradient: bias alone, missing where that drowns in noise. ``reference_reliability`` is
     the share of the reference's squared length that is no noise.
 
@@ -304,7 +305,7 @@ def reference_measures(
         expected = mean / np.sqrt(_above(apart / pairs))
         signal = np.maximum(mean, 0.0) ** 2
         whole = np.einsum("bi,ij,bj->b", weights, products, weights) / count**2
-        summed = mean / np.sqrt(_above(whole))
+        summed = mean * np.sqrt(length * others**2 / inner.sum()) / np.sqrt(_above(whole))
         rest = _above(weights @ own / count - signal)
         per_token = signal / rest / (weights @ tokens / count)
     return {
