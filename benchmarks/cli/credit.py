@@ -56,6 +56,21 @@ class TruthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """How the columns of a matrix are measured; each row gets the same sampled tokens.
+
+    Attributes:
+        batches: Training batches of each row whose turns are measured, with 8 continuations.
+        compared: Training batches of each row that are compared with the column's reference.
+        reference: Parts of the reference, of 8 batches' tokens each.
+    """
+
+    batches: int = 3
+    compared: int = 24
+    reference: int = 8
+
+
+@dataclass(frozen=True, kw_only=True)
 class Command:
     """Measure how well recipes' credit matches the true advantage of each turn.
 
@@ -77,11 +92,16 @@ class Command:
         max_tokens: Maximum tokens of one action.
         sampler: The engine.
         truth: How the true advantages are measured.
+        columns: How the columns of --matrix are measured.
         view: Groups per recipe that are written for `turngym view`.
         out: Folder of the report; left out: runs/credit-ENV.
-        against: Folder of a matrix, or its packed results: correlate the gradient cosines of
-            --reports with the areas there.
-        reports: Reports (credit.json, or their folders) for --against.
+        matrix: Folder of a matrix, or its packed results: measure its columns, with the settings,
+            starts and recipes that its cells had. Columns that have a report are kept.
+        only: With --matrix: recipe=NAME, row=LABEL, env=ID or column=NAME, repeatable.
+        at: With --matrix: at a column's start, half way through its budget, or both.
+        against: Folder of a matrix, or its packed results: correlate the measures of --reports
+            with the areas there; --out gets against.json and against.md.
+        reports: Reports for --against: credit.json, their folders, or the --out of --matrix.
     """
 
     recipe: tuple[str, ...] = ("grpo",)
@@ -98,6 +118,10 @@ class Command:
     truth: Annotated[TruthOptions, tyro.conf.arg(name="")] = field(default_factory=TruthOptions)
     view: int = 4
     out: str | None = None
+    matrix: str | None = None
+    only: Repeated = ()
+    at: tuple[Literal["start", "halfway"], ...] = ("start", "halfway")
+    columns: Annotated[ColumnOptions, tyro.conf.arg(name="")] = field(default_factory=ColumnOptions)
     against: str | None = None
     reports: tuple[str, ...] = ()
 
@@ -110,8 +134,13 @@ def run(command: Command) -> None:
     """
     if (command.against is None) != (not command.reports):
         raise BadValueError("credit: --against RESULTS and --reports FILES go together.")
+    if command.matrix is not None:
+        measure_matrix(command, command.matrix)
+        return
+    if command.only or command.columns != ColumnOptions():
+        raise BadValueError("credit: --only, --batches, --compared and --reference need --matrix.")
     if command.against is not None:
-        compare(command.against, command.reports)
+        compare(command.against, command.reports, command.out)
         return
     from ...algos.runs.progress import reporter
     from ..microscope.crew import Bench, hire
@@ -240,21 +269,78 @@ def _number(row: Row, name: str, percent: bool) -> str:
     return "" if found is None else f"{found.value:.0%}" if percent else f"{found.value:.2f}"
 
 
-def compare(results: str, reports: Sequence[str]) -> None:
-    """Print how the gradient cosines order the recipes, against their areas."""
-    from ..microscope.against import correlate, read_cells
+def measure_matrix(command: Command, results: str) -> None:
+    """Measure the columns of a matrix that have no report yet.
 
-    cells = read_cells(results, reports)
+    Raises:
+        BadValueError: Options that do not go together; or columns that could not be measured.
+    """
+    from ..matrix.matrix_files import read_parts
+    from ..microscope.columns import ColumnSettings, plan_columns
+    from ..microscope.sweep import run_sweep
+
+    given = Command(
+        matrix=results,
+        only=command.only,
+        at=command.at,
+        columns=command.columns,
+        plugin=command.plugin,
+        out=command.out,
+        truth=TruthOptions(workers=command.truth.workers),
+    )
+    if command != given:
+        raise BadValueError(
+            "credit: --matrix takes recipes, environments, models and seeds from the matrix; with "
+            "it go --only, --at, --batches, --compared, --reference, --workers, --plugin and --out."
+        )
+    prepare(small=True)
+    run_plugins(command.plugin)
+    files = tuple(str(Path(file).resolve()) for file in command.plugin)
+    given_name = Path(results)
+    out = Path(command.out or given_name.with_name(given_name.name.split(".")[0] + "-credit"))
+    settings = ColumnSettings(**vars(command.columns))
+    ats = tuple(dict.fromkeys(command.at))
+    jobs = plan_columns(read_parts([Path(results)]), command.only, ats, out, settings)
+    say(f"{len(jobs)} columns and policies in {escape(str(out))}")
+    begin = partial(run_plugins, files) if files else None
+    sweep = run_sweep(jobs, workers(command), begin, lambda line: say(escape(line)))
+    say(f"{len(sweep.measured)} measured, {len(sweep.kept)} were there before")
+    for report in (*sweep.kept, *sweep.measured):
+        place = report.place
+        if place is None:
+            continue
+        for row, why in place.refused.items():
+            say(escape(f"not measured: {row} on {place.column}: {why}"))
+    say(f"turngym credit --against {escape(results)} --reports {escape(str(out))}")
+    if sweep.failed:
+        raise BadValueError(
+            f"credit: {len(sweep.failed)} columns could not be measured: {sweep.failed}. The same "
+            "call tries them again."
+        )
+
+
+def compare(results: str, reports: Sequence[str], out: str | None = None) -> None:
+    """Print how the measures order the recipes, against their areas; write it where asked."""
+    from ..microscope.against import compare_reports, order_line, write_comparison
+
+    found = compare_reports(results, reports)
     console = table_console()
-    table = plain_table("environment", "recipe", right=["gradient cosine", "area", "seeds"])
-    for cell in cells:
+    table = plain_table(
+        "environment", "policy", "recipe", right=["batch", "reference", "area", "seeds"]
+    )
+    for cell in found.cells:
+        cosines = [cell.measures.get(name) for name in ("cosine_batch", "cosine_reference")]
         table.add_row(
             escape(cell.column),
+            cell.at,
             escape(cell.recipe),
-            f"{cell.cosine:.3f}",
+            *("" if value is None else f"{value:.3f}" for value in cosines),
             f"{cell.area:.3f}",
             str(cell.seeds),
         )
     console.print(table)
-    for line in correlate(cells):
-        say(line)
+    for order in found.orders:
+        say(order_line(order))
+    if out is not None:
+        for path in write_comparison(found, Path(out)):
+            say(escape(str(path)))

@@ -41,7 +41,7 @@ class Job:
         rollout: The recipe's own.
         temperature: Of sampling.
         starts: One per group.
-        truth: How truth is measured.
+        truth: How truth is measured; None plays alone.
         random: Whether transitions are random.
         keeps: A group is measured where one of these keeps it; empty measures every group.
         resample: How anchor turns are resampled; None for not at all.
@@ -51,7 +51,7 @@ class Job:
     rollout: Rollout
     temperature: float
     starts: tuple[Start, ...]
-    truth: TruthSettings
+    truth: TruthSettings | None
     random: bool
     keeps: tuple[GroupFilter, ...] = ()
     resample: ResampleSettings | None = None
@@ -87,6 +87,8 @@ class Bench:
         Raises:
             RandomTransitionError: A step drew random numbers, but ``job.random`` is off.
         """
+        if job.truth is None:
+            return asyncio.run(play_job(self.runner(job.temperature), job))
         runner: RecordingRunner = self.runner(job.temperature, RecordingRunner)
         try:
             return asyncio.run(run_job(runner, job))
@@ -94,15 +96,27 @@ class Bench:
             runner.forget()
 
 
+async def play_job(runner: EpisodeRunner, job: Job) -> list[MeasuredGroup]:
+    """Play the groups of a job and measure nothing."""
+    runner.record_states = True
+    groups = await runner.groups(job.rollout, job.starts)
+    return [
+        MeasuredGroup(start=start, group=group, truths={}, work=Work())
+        for start, group in zip(job.starts, groups, strict=True)
+    ]
+
+
 async def run_job(runner: RecordingRunner, job: Job) -> list[MeasuredGroup]:
     """Play and measure the groups of a job, concurrently."""
+    assert job.truth is not None
+    truth = job.truth
     groups = await runner.groups(job.rollout, job.starts)
 
     async def one(start: Start, group: Group, again: bool) -> MeasuredGroup:
         returns = list(Forest.of([group]).endings()[0].values())
         if job.keeps and not any(keep.keeps(np.array(returns)) for keep in job.keeps):
             return MeasuredGroup(start=start, group=group, truths={}, work=Work())
-        measured = await measure_group(runner, start, group, job.truth, job.random)
+        measured = await measure_group(runner, start, group, truth, job.random)
         if job.resample is None or not again:
             return measured
         return await resample_group(runner, job.rollout, measured, job.resample, job.random)

@@ -53,8 +53,9 @@ def group_gradients(
     forest: Forest,
     kinds: Mapping[str, Sequence[Floats]],
     tick: Callable[[float], None] = lambda _: None,
+    units: Sequence[int] | None = None,
 ) -> dict[str, Vectors]:
-    """Return ``sum over tokens of coefficient * grad log pi`` of every group.
+    """Return ``sum over tokens of coefficient * grad log pi`` of every group, or of every unit.
 
     One forward pass serves all kinds.
 
@@ -63,19 +64,22 @@ def group_gradients(
         forest: The groups.
         kinds: Coefficients by name: one ``[n_act]`` array per path.
         tick: Called with the share that is done.
+        units: Number of the unit that each group belongs to; None: every group is one.
 
     Returns:
-        ``[groups, numbers]`` by name.
+        ``[units, numbers]`` by name.
     """
     weights = [p for p in learner.policy.parameters() if p.requires_grad]
     sketch = Sketch(sum(p.numel() for p in weights))
-    found = {name: np.zeros((len(forest.groups), sketch.size), np.float32) for name in kinds}
+    unit_of = range(len(forest.groups)) if units is None else units
+    count = max(unit_of, default=-1) + 1
+    found = {name: np.zeros((count, sketch.size), np.float32) for name in kinds}
     rows = rows_of(forest)
     members: dict[int, list[int]] = {}
     for i, row in enumerate(rows):
-        members.setdefault(row.group, []).append(i)
+        members.setdefault(unit_of[row.group], []).append(i)
     models = learner.models
-    for n, (group, chosen) in enumerate(members.items()):
+    for n, (unit, chosen) in enumerate(members.items()):
         for micro, batch, _ in models.team.batches(models.batching, rows, chosen):
             with models.computing(batch, training=True):
                 logprobs, _, _ = models.trained(batch, False)
@@ -89,6 +93,6 @@ def group_gradients(
                         (torch.zeros_like(w) if g is None else g).reshape(-1)
                         for w, g in zip(weights, grads, strict=True)
                     ]
-                    found[name][group] += sketch(torch.cat(flat)).numpy()
+                    found[name][unit] += sketch(torch.cat(flat)).numpy()
         tick((n + 1) / len(members))
     return found

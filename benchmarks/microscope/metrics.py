@@ -264,6 +264,59 @@ def gradient_measures(table: GradientTable, weights: Doubles) -> dict[str, Doubl
     }
 
 
+def reference_measures(
+    credit: npt.NDArray[np.floating[Any]],
+    reference: npt.NDArray[np.floating[Any]],
+    tokens: Doubles,
+    weights: Doubles,
+) -> dict[str, Doubles]:
+    """Return how batches point along the expected gradient of the truth ``[rows]`` by name.
+
+    The reference is the mean of batches that no recipe has, so nothing of the luck of a recipe's
+    own batch is in it, and it is the same vector for all recipes: ``cosine_reference`` compares
+    batches of equal tokens, however they were grown and grouped. Its length is that of products of
+    different batches, which are free of noise; its direction is held fixed in the bootstrap.
+    ``cosine_summed`` is of the sum over all batches as it is, the reference's noise included (it is
+    the same for all recipes), ``cosine_expected`` of the expectation of the
+    credit's gradient: bias alone, missing where that drowns in noise. ``reference_reliability`` is
+    the share of the reference's squared length that is no noise.
+
+    Args:
+        credit: g(c) of each batch ``[batches, numbers]``.
+        reference: g(a) of each batch of the reference ``[others, numbers]``.
+        tokens: Tokens that were sampled for each batch.
+        weights: ``[rows, batches]``.
+    """
+    others = len(reference)
+    inner = (reference @ reference.T).astype(np.float64)
+    length = (inner.sum() - np.trace(inner)) / max(1, others * (others - 1))
+    if not length > 0:
+        return {}  # as good as no gradient: what is left is noise
+    along = (credit @ reference.mean(0)).astype(np.float64) / np.sqrt(length)
+    products = (credit @ credit.T).astype(np.float64)
+    own = np.diagonal(products)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosines = np.where(own > 0, along / np.sqrt(own), 0.0)
+    count = weights.sum(1)
+    mean = weights @ along / count
+    pairs = count**2 - (weights**2).sum(1)
+    apart = np.einsum("bi,ij,bj->b", weights, products, weights) - (weights**2) @ own
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = mean / np.sqrt(_above(apart / pairs))
+        signal = np.maximum(mean, 0.0) ** 2
+        whole = np.einsum("bi,ij,bj->b", weights, products, weights) / count**2
+        summed = mean * np.sqrt(length * others**2 / inner.sum()) / np.sqrt(_above(whole))
+        rest = _above(weights @ own / count - signal)
+        per_token = signal / rest / (weights @ tokens / count)
+    return {
+        "cosine_reference": np.clip(weights @ cosines / count, -1, 1),
+        "cosine_summed": np.clip(summed, -1, 1),
+        "reference_reliability": np.full(len(weights), length / (inner.sum() / others**2)),
+        "cosine_expected": np.clip(expected, -1, 1),
+        "reference_per_1k": 1000 * per_token,
+    }
+
+
 def _above(values: Doubles) -> Doubles:
     return np.where(values > 0, values, np.nan)
 

@@ -44,7 +44,7 @@ class Row(Form):
         groups: Number of groups.
         turns: Distinct turns with a truth.
         left_out: Turns without one, because the environment broke in their continuations.
-        tokens: Sampled tokens per group.
+        tokens: Sampled tokens per group, or per training batch where these are counted.
         success: Share of solved episodes.
         deviation: Standard deviation of the measured advantages.
         within: Share of the variance of token advantages that lies within turns.
@@ -67,6 +67,34 @@ class Row(Form):
     differences: dict[str, Value]
 
 
+At = Literal["start", "halfway"]
+"""The policy that is measured: a column's start, or its reference run after half the budget."""
+
+
+class MatrixPlace(Form):
+    """Where in a matrix a study was made.
+
+    Attributes:
+        suite: Name of the suite.
+        suite_digest: Hash of its content.
+        column: The column.
+        at: Which policy.
+        policy: What it is, in words.
+        refused: Rows that cannot be measured, with the reason.
+        seconds: Wall time of the column, training and gradients included.
+        cpu_seconds: CPU time of it.
+    """
+
+    suite: str
+    suite_digest: str
+    column: str
+    at: At
+    policy: str
+    refused: dict[str, str]
+    seconds: float
+    cpu_seconds: float
+
+
 class CreditReport(Form):
     """What a study found.
 
@@ -78,7 +106,11 @@ class CreditReport(Form):
         model_digest: Hash of its weights.
         split: Split of the tasks.
         seed: Of tasks, episodes and sampling.
-        groups: Groups of the first recipe.
+        groups: Groups of the first recipe; 0 where training batches were counted.
+        batches: Training batches of every recipe, the unit of its measures; 0 counts groups.
+        batch_tokens: Sampled tokens of a batch.
+        compared: Batches of every recipe that were compared with the reference.
+        reference: Parts of the reference, of 8 batches' tokens each.
         continuations: K, continuations of Q and of V per turn.
         noise: Seed of the continuations.
         transitions: Whether the environment's transitions were fixed, or random and reseeded.
@@ -86,6 +118,7 @@ class CreditReport(Form):
             them), ``seconds`` and ``processes`` of measuring.
         commit: Git commit of the code, empty where it is not known.
         rows: The recipes in the order asked for, then truth and random of each rollout.
+        place: The column of a matrix that was measured; None for a study of its own.
     """
 
     format: int = FORMAT
@@ -96,12 +129,17 @@ class CreditReport(Form):
     split: str
     seed: int
     groups: int
+    batches: int = 0
+    batch_tokens: int = 0
+    compared: int = 0
+    reference: int = 0
     continuations: int
     noise: int
     transitions: Literal["fixed", "random"]
     work: dict[str, float]
     commit: str
     rows: list[Row]
+    place: MatrixPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +229,27 @@ GRADIENTS = (
         key="cosine_bias",
         title="bias alone",
         note="Cosine of the expected gradients, from products of different groups alone.",
+    ),
+    Column(
+        key="cosine_reference",
+        title="one batch and the reference",
+        note="Cosine of the gradients of a training batch and of the reference, the truth's "
+        "expected gradient over other batches: the batch's luck is in it; one yardstick for all.",
+    ),
+    Column(
+        key="cosine_summed",
+        title="all compared, and the reference",
+        note="The same of the sum over all compared batches.",
+    ),
+    Column(
+        key="cosine_expected",
+        title="expected, and the reference",
+        note="The same of the expected gradient: bias against the reference alone.",
+    ),
+    Column(
+        key="reference_per_1k",
+        title="towards the reference per 1,000 tokens",
+        note="As the signal, along the reference.",
     ),
     Column(
         key="signal_per_1k",

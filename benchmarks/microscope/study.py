@@ -21,9 +21,10 @@ from ...algos.runs.provenance import git_commit
 from ...algos.training.config import model_digest
 from ...algos.training.credit_step import Credited, assign_credit
 from ...algos.training.rollout_dump import SUFFIX, first_groups, write_dump
+from ...envs.core.errors import BadValueError
 from .credits import TurnCredit, TurnIndex, turn_credit
 from .crew import Bench, Crew
-from .gradients import group_gradients
+from .gradients import Vectors, group_gradients
 from .metrics import (
     GradientTable,
     TurnTable,
@@ -31,6 +32,7 @@ from .metrics import (
     gradient_measures,
     gradient_table,
     group_sums,
+    reference_measures,
     resampled_weights,
     turn_measures,
 )
@@ -39,6 +41,8 @@ from .report import CreditReport, Row, Value
 from .truth import TruthSettings
 
 Doubles = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.floating[Any]]
+Truths = tuple[Numbers, Numbers, Numbers]
 LEAST_SAMPLES = 0.9
 """Share of the bootstrap samples in which a measure must have a value."""
 
@@ -50,30 +54,60 @@ class StudySettings:
     Attributes:
         groups: Groups of the first recipe; recipes with smaller groups get more of them, so that
             all have about as many paths.
+        batches: Training batches of every recipe, in place of groups: the unit of all measures
+            is then a batch. 0 counts groups, and a unit is a group.
+        batch_tokens: Sampled tokens of a training batch.
+        compared: Batches of every recipe whose gradients are compared with the reference; their
+            turns are not measured, so they cost little.
+        reference: Parts of the reference, of 8 batches' tokens each: play that no recipe has, for
+            the gradient that all recipes are compared with; 0 for none.
         truth: How truth is measured.
         resample: M, how often the group around an anchor turn is sampled again, for bias and
             variance; 0 leaves both out.
         anchors: Anchor turns per recipe.
-        samples: Samples of the bootstrap over groups.
+        samples: Samples of the bootstrap over units.
+        strict: Whether a recipe that cannot be measured is an error; else it is noted.
         keep: Groups per recipe that are written for `turngym view`.
     """
 
     groups: int = 40
+    batches: int = 0
+    batch_tokens: int = 0
+    compared: int = 0
+    reference: int = 0
     truth: TruthSettings = field(default_factory=TruthSettings)
     resample: int = 0
     anchors: int = 30
     samples: int = 1000
+    strict: bool = True
     keep: int = 4
 
     def __post_init__(self) -> None:
         check_minimum(self, groups=2, resample=0, anchors=1, samples=100, keep=0)
+        check_minimum(self, batches=0, batch_tokens=0, compared=0, reference=0)
+        counts = self.batches, self.compared, self.reference
+        if 1 in counts:
+            raise BadValueError(f"StudySettings: {counts} batches; expected at least 2 each, or 0.")
+        alone = bool(self.compared) != bool(self.reference) or (self.compared and not self.batches)
+        if alone or bool(self.batches) != bool(self.batch_tokens):
+            raise BadValueError(
+                f"StudySettings: batches {self.batches}, batch_tokens {self.batch_tokens}, "
+                f"compared {self.compared}, reference {self.reference}; batches need their tokens, "
+                "and compared batches a reference."
+            )
+        if self.batches and self.resample:
+            raise BadValueError("StudySettings.resample: groups are resampled, not batches; use 0.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Truth:
-    """The truth of a forest's turns, ``[turns]``; nan where there is none."""
+    """The truth of a forest's turns, ``[turns]``; nan where there is none.
+
+    ``units`` holds the unit of each group ``[groups]``.
+    """
 
     index: TurnIndex
+    units: npt.NDArray[np.int64]
     first: Doubles
     third: Doubles
     fourth: Doubles
@@ -102,7 +136,7 @@ class _Truth:
         truth = (self.second, self.third, self.fourth) if half else (self.whole, *self.halves)
         a, h1, h2 = (part[known] for part in truth)
         return TurnTable(
-            group=np.array([g for g, _, _ in index.places], dtype=np.int64)[known],
+            group=self.units[[g for g, _, _ in index.places]][known],
             credit=credit[known],
             truth=a,
             first=h1,
@@ -138,6 +172,10 @@ class Study:
         recipes: By name, in the order of the report; differences are taken to the first.
         settings: How.
         report: Shows progress.
+        critics: Weights of the critics by the recipe's name; others are as at a first step.
+
+    Attributes:
+        refused: Recipes that cannot be measured, with the reason, where that is no error.
 
     Raises:
         BadValueError: A recipe whose credit cannot be judged.
@@ -149,29 +187,57 @@ class Study:
         recipes: Mapping[str, Recipe],
         settings: StudySettings,
         report: Reporter,
+        critics: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.bench, self.settings, self.report = bench, settings, report
-        self.subjects = [make_subject(name, recipe, bench) for name, recipe in recipes.items()]
+        self.refused: dict[str, str] = {}
+        self.subjects: list[Subject] = []
+        for name, recipe in recipes.items():
+            try:
+                critic = (critics or {}).get(name)
+                self.subjects.append(make_subject(name, recipe, bench, critic))
+            except BadValueError as fault:
+                self._refuse(name, fault)
         self._seen: list[_Seen] = []
 
+    def _refuse(self, name: str, fault: BadValueError) -> None:
+        """Note that a recipe cannot be measured; with strict settings that is an error."""
+        if self.settings.strict:
+            raise fault
+        self.refused[name] = str(fault)
+
     def run(self, crew: Crew) -> CreditReport:
-        """Play, measure and judge."""
+        """Play, measure and judge.
+
+        Raises:
+            BadValueError: A recipe whose credit cannot be judged; or, where that is no error, none
+                is left.
+        """
         began = time.monotonic()
+        if not self.subjects:
+            raise BadValueError(f"credit: no recipe can be measured: {self.refused}.")
         ground = Playground(
             crew=crew,
             truth=self.settings.truth,
             groups=self.settings.groups,
             paths=self.subjects[0].recipe.rollout.max_paths,
+            batches=self.settings.batches,
+            batch_tokens=self.settings.batch_tokens,
             resample=self.settings.resample,
             anchors=self.settings.anchors,
+            refuse=self._refuse,
             chance=text_env(self.bench.env).chance,
         )
         with self.report.bar("measuring turns") as bar:
             samples = ground.samples(self.subjects, bar.update)
         seconds = time.monotonic() - began
         self._seen = self._judge(samples)
+        if not self._seen:
+            raise BadValueError(f"credit: no recipe can be measured: {self.refused}.")
+        reference = self._reference(ground)
+        along = {} if reference is None else self._along(ground, reference)
         with self.report.bar("differentiating") as bar:
-            rows = self._rows(bar)
+            rows = self._rows(bar, along)
         config, work = self.bench.config, ground.work
         return CreditReport(
             env_id=config.env.id,
@@ -180,7 +246,11 @@ class Study:
             model_digest=model_digest(config.model),
             split=config.split,
             seed=config.seed,
-            groups=self.settings.groups,
+            groups=self.settings.groups if not self.settings.batches else 0,
+            batches=self.settings.batches,
+            batch_tokens=self.settings.batch_tokens,
+            compared=self.settings.compared,
+            reference=self.settings.reference,
             continuations=self.settings.truth.continuations,
             noise=self.settings.truth.noise,
             transitions="random" if ground.random else "fixed",
@@ -223,28 +293,74 @@ class Study:
             write_dump(folder / files[name], dump, learner, self.bench.tokenizer)
         return files
 
+    def _reference(self, ground: Playground) -> Vectors | None:
+        """Return the gradient of the expected return in parts of play ``[parts, numbers]``.
+
+        Without a continuation: returns less those of siblings give it without bias (Kool, van Hoof
+        and Welling 2019), and the same time plays so much more that its direction is surer.
+        """
+        if not self.settings.reference:
+            return None
+        subject, seed = self.subjects[0], self.bench.config.seed
+        with self.report.bar("playing the reference") as bar:
+            sample = ground.play_reference(subject, seed, self.settings.reference, bar.update)
+        kinds = {"return": compared_returns(sample.forest)}
+        found = group_gradients(subject.learner, sample.forest, kinds, units=sample.units)
+        return _padded(found["return"], len(sample.names))
+
+    def _along(self, ground: Playground, reference: Vectors) -> dict[str, dict[str, Doubles]]:
+        """Return how each recipe's batches point along the reference, by the recipe's name."""
+        count = self.settings.compared
+        drawn = resampled_weights(count, self.settings.samples)
+        weights = np.concatenate([np.ones((1, count)), drawn])
+        out = {}
+        for done, seen in enumerate(self._seen):
+            subject = seen.subject
+            with self.report.bar(f"playing {subject.name}") as bar:
+                sample = ground.play_only(subject, count, bar.update)
+                if not sample.groups:
+                    continue
+                credit = _credit_by_batch(subject, sample, TurnIndex.of(sample.forest))
+                kinds = {"own": credit.coefficients}
+                given = subject.learner, sample.forest, kinds
+                own = _padded(group_gradients(*given, units=sample.units)["own"], count)
+                bar.update((done + 1) / len(self._seen), subject.name)
+            tokens = np.full(count, sample.tokens)
+            out[subject.name] = reference_measures(own, reference, tokens, weights)
+        return out
+
     def _judge(self, samples: Mapping[str, Sample]) -> list[_Seen]:
         seen: list[_Seen] = []
         played: dict[tuple[int, ...], int] = {}
         for subject in self.subjects:
+            if subject.name not in samples:
+                continue
             sample = samples[subject.name]
             same = tuple(id(measured) for measured in sample.groups)
+            try:
+                credited = _credited(subject, sample.forest)
+                index = TurnIndex.of(credited.forest)
+                if self.settings.batches:
+                    credit = _credit_by_batch(subject, sample, index)
+                else:
+                    credit = turn_credit(subject.recipe, credited, index)
+            except BadValueError as fault:
+                self._refuse(subject.name, fault)
+                continue
             number = played.setdefault(same, len(played))
-            credited = _credited(subject, sample.forest)
-            index = TurnIndex.of(credited.forest)
             seen.append(
                 _Seen(
                     subject=subject,
                     sample=sample,
                     credited=credited,
                     truth=_truth_of(sample, index),
-                    credit=turn_credit(subject.recipe, credited, index),
+                    credit=credit,
                     played=number,
                 )
             )
         return seen
 
-    def _rows(self, bar: Bar) -> list[Row]:
+    def _rows(self, bar: Bar, along: Mapping[str, dict[str, Doubles]]) -> list[Row]:
         draws = _Draws(self._seen, self.settings.samples)
         numbers = sorted({seen.played for seen in self._seen})
         rows: dict[str, tuple[Row, dict[str, Doubles]]] = {}
@@ -266,28 +382,30 @@ class Study:
             def tick(part: float, done: int = done) -> None:
                 bar.update((done + part) / len(numbers))
 
-            found = group_gradients(first.subject.learner, first.sample.forest, kinds, tick)
+            learner, sample = first.subject.learner, first.sample
+            found = group_gradients(learner, sample.forest, kinds, tick, sample.units)
+            found = {name: _padded(rows, len(sample.names)) for name, rows in found.items()}
             h1, h2 = found["h1"], (found["h3"] + found["h4"]) / 2
             whole = (h1 + h2) / 2, h1, h2
             half = h2, found["h3"], found["h4"]
-            tokens = np.full(len(first.sample.groups), first.sample.tokens)
+            tokens = np.full(len(sample.names), sample.tokens)
             weights = draws.weights(first.sample)
             for seen in members:
                 name = seen.subject.name
-                pair = (
-                    truth.judge(seen.credit.mean),
-                    gradient_table(found[f"recipe {name}"], whole, tokens),
-                )
+                own = found[f"recipe {name}"]
+                pair = truth.judge(seen.credit.mean), gradient_table(own, whole, tokens)
                 measures = _measures(*pair, weights)
+                measures |= along.get(name, {})
                 self._add_bias(seen, measures)
                 rows[name] = _row(name, "recipe", seen, measures, seen.credit.within), measures
-            sides: tuple[tuple[Literal["truth", "random"], TurnTable, GradientTable], ...] = (
-                ("truth", truth.judge(truth.first, half=True), gradient_table(h1, half, tokens)),
-                ("random", truth.judge(chance), gradient_table(found["random"], whole, tokens)),
+            noise_only = found["random"]
+            sides: tuple[tuple[Literal["truth", "random"], TurnTable, Numbers, Truths], ...] = (
+                ("truth", truth.judge(truth.first, half=True), h1, half),
+                ("random", truth.judge(chance), noise_only, whole),
             )
             several = f" ({first.subject.name})" if len(numbers) > 1 else ""
-            for role, turns, gradients in sides:
-                measures = _measures(turns, gradients, weights)
+            for role, turns, own, judge in sides:
+                measures = _measures(turns, gradient_table(own, judge, tokens), weights)
                 extra.append(_row(role + several, role, first, measures, 0.0))
         base = rows[self._seen[0].subject.name][1]
         compared = [
@@ -329,7 +447,7 @@ class Study:
 
 
 class _Draws:
-    """Bootstrap weights of the groups, the same for all recipes that saw a group."""
+    """Bootstrap weights of the units, the same for all recipes that saw a unit."""
 
     def __init__(self, seen: Sequence[_Seen], samples: int) -> None:
         names = sorted({name for one in seen for name in one.sample.names})
@@ -337,7 +455,7 @@ class _Draws:
         self._drawn = resampled_weights(len(names), samples)
 
     def weights(self, sample: Sample) -> Doubles:
-        """Return ``[1 + samples, groups]``: first every group once, then the samples."""
+        """Return ``[1 + samples, units]``: first every unit once, then the samples."""
         drawn = self._drawn[:, [self._at[name] for name in sample.names]]
         return np.concatenate([np.ones((1, drawn.shape[1])), drawn])
 
@@ -359,6 +477,50 @@ def _credited(subject: Subject, forest: Forest) -> Credited:
     return assign_credit(subject.recipe, forest, subject.learner, subject.tasks)
 
 
+def _credit_by_batch(subject: Subject, sample: Sample, index: TurnIndex) -> TurnCredit:
+    """Return the credit of a sample, given in each training batch for itself, as in training."""
+    recipe = subject.recipe
+    parts = []
+    for forest in sample.parts():
+        one = _credited(subject, forest)
+        if one.forest.paths:
+            parts.append(turn_credit(recipe, one, TurnIndex.of(one.forest)))
+    sizes = [len(part.mean) for part in parts]
+    if sum(sizes) != len(index.places):
+        raise BadValueError(
+            f"credit: the shapers of recipe {subject.name!r} take turns away, which a batch at a "
+            "time cannot be put together again."
+        )
+    return TurnCredit(
+        mean=np.concatenate([part.mean for part in parts]),
+        coefficients=[row for part in parts for row in part.coefficients],
+        within=float(np.average([part.within for part in parts], weights=sizes)),
+    )
+
+
+def compared_returns(forest: Forest) -> list[npt.NDArray[np.float32]]:
+    """Return for each path its episode's return less the mean of its siblings', per token.
+
+    A path without a sibling has 0. All is divided by the number of paths.
+    """
+    worth, ends = forest.endings()
+    returns = np.array([np.mean([worth[end] for end in own]) if own else 0.0 for own in ends])
+    group = np.array([path.group for path in forest.paths])
+    count = np.bincount(group)[group]
+    gains = (
+        (returns - np.bincount(group, returns)[group] / count) * count / np.maximum(count - 1, 1)
+    )
+    whole = [
+        np.full(forest.n_act(p), g / len(group)) for p, g in zip(forest.paths, gains, strict=True)
+    ]
+    return [row.astype(np.float32) for row in whole]
+
+
+def _padded(rows: Vectors, count: int) -> Vectors:
+    """Return one gradient per unit; those of units behind the last group are 0."""
+    return np.pad(rows, ((0, count - len(rows)), (0, 0)))
+
+
 def _truth_of(sample: Sample, index: TurnIndex) -> _Truth:
     means = np.array(
         [sample.groups[g].truths[tree, turn].means() for g, tree, turn in index.places]
@@ -370,6 +532,7 @@ def _truth_of(sample: Sample, index: TurnIndex) -> _Truth:
         numbers.append(states.setdefault(state, len(states)))
     return _Truth(
         index=index,
+        units=np.array(sample.units, dtype=np.int64),
         first=means[:, 0],
         third=means[:, 1],
         fourth=means[:, 2],

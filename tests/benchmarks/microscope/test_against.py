@@ -9,7 +9,12 @@ import pytest
 from helpers.tiny_matrix import filled, tiny
 
 from turngym.benchmarks.cli.main import main
-from turngym.benchmarks.microscope.against import MEASURES, correlate, read_cells, within_columns
+from turngym.benchmarks.microscope.against import (
+    correlate,
+    order_line,
+    read_cells,
+    within_columns,
+)
 from turngym.benchmarks.microscope.report import CreditReport, Row, Value
 from turngym.envs.core.errors import DataError
 
@@ -32,7 +37,7 @@ def report(env_id: str, cosines: dict[str, float], **more: Any) -> CreditReport:
             success=0.5,
             deviation=0.1,
             within=0.0,
-            measures={MEASURES[0]: Value(value=cosine)},
+            measures={"cosine_batch": Value(value=cosine)},
             differences={},
         )
 
@@ -92,7 +97,7 @@ def test_cosines_that_order_recipes_as_areas_do(
     assert len(cells) == 9
     assert {cell.seeds for cell in cells} == {2}
     assert [cell.area for cell in cells[:3]] == sorted(cell.area for cell in cells[:3])
-    line = correlate(cells)[0]
+    line = order_line(correlate(cells)[0])
     assert line.startswith(f"cosine_batch: rank correlation with the area {rho:.2f} ")
     assert "over 9 cells of 3 environments; the claim asks for 40 cells" in line
     assert main(["credit", "--against", str(matrix), "--reports", *files]) == 0
@@ -107,7 +112,7 @@ def test_sides_are_ranked_within_their_environment(matrix: Path, tmp_path: Path)
         report(ENVS[2], {"grpo": 0.5}),
     ]
     cells = read_cells(str(matrix), write(tmp_path, reports))
-    x, y, columns = within_columns(cells, MEASURES[0])
+    x, y, columns = within_columns(cells, "cosine_batch")
     assert x == y == [0.0, 1.0, 0.0, 1.0]
     assert columns == [ENVS[0]] * 2 + [ENVS[1]] * 2
 

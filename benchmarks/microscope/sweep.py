@@ -1,0 +1,138 @@
+"""All columns of a matrix under the microscope, one per process at a time."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from ...envs.core.errors import TurngymError
+from .columns import ColumnJob, measure_column
+from .crew import Prepare, cores
+from .report import CreditReport
+
+
+@dataclass(kw_only=True)
+class Sweep:
+    """What a sweep did.
+
+    Attributes:
+        kept: Reports that were there before.
+        measured: New reports.
+        failed: Reasons, by the job's name.
+    """
+
+    kept: list[CreditReport] = field(default_factory=list)
+    measured: list[CreditReport] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def run_sweep(
+    jobs: Sequence[ColumnJob],
+    workers: int,
+    prepare: Prepare | None,
+    tell: Callable[[str], None],
+) -> Sweep:
+    """Measure the columns that have no report yet.
+
+    Each column is measured by one process from beginning to end, and its report is written at its
+    end: an interrupt loses what is under way, at one policy of one column per process.
+
+    Args:
+        jobs: The columns.
+        workers: Processes.
+        prepare: What each of them does first (plugins); must be picklable.
+        tell: Called with a line per column.
+
+    Raises:
+        DataError: A report that is there is damaged, or of other settings.
+    """
+    sweep = Sweep()
+    waiting = []
+    for job in jobs:
+        if (old := kept_report(job)) is None:
+            waiting.append(job)
+        else:
+            sweep.kept.append(old)
+    for done, (job, found) in enumerate(_run(waiting, workers, prepare), 1):
+        if isinstance(found, str):
+            sweep.failed[job.name] = found
+            tell(f"{done} of {len(waiting)}: {job.name} failed: {found}")
+            continue
+        sweep.measured.append(found)
+        place = found.place
+        assert place is not None
+        tell(
+            f"{done} of {len(waiting)}: {job.name}, "
+            f"{sum(row.role == 'recipe' for row in found.rows)} rows in {place.seconds:.0f} s"
+        )
+    return sweep
+
+
+def kept_report(job: ColumnJob) -> CreditReport | None:
+    """Return the report of a job that is there; None where it is to be measured.
+
+    One of other settings, another suite or other rows is measured again.
+
+    Raises:
+        DataError: The file is damaged.
+    """
+    if not job.file.exists():
+        return None
+    old = CreditReport.read(job.file)
+    how = job.settings.study(job.suite.column(job.start.column))
+    have = {row.name for row in old.rows if row.role == "recipe"}
+    place = old.place
+    same = (
+        place is not None
+        and place.suite_digest == job.suite.digest
+        and (place.column, place.at) == (job.start.column, job.at)
+        and (old.batches, old.batch_tokens, old.compared, old.reference)
+        == (how.batches, how.batch_tokens, how.compared, how.reference)
+        and (old.continuations, old.noise) == (how.truth.continuations, how.truth.noise)
+        and set(job.rows) | set(job.refused) <= have | set(place.refused)
+    )
+    return old if same else None
+
+
+def _run(
+    jobs: Sequence[ColumnJob], workers: int, prepare: Prepare | None
+) -> Iterator[tuple[ColumnJob, CreditReport | str]]:
+    """Yield every job with its report, or the reason why there is none, as they end."""
+    if workers == 1 or len(jobs) < 2:
+        for job in jobs:
+            yield job, _measure(job)
+        return
+    context = multiprocessing.get_context("spawn")
+    threads = max(1, cores() // workers)
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (prepare, threads)) as pool:
+        under_way: dict[Future[CreditReport | str], ColumnJob] = {
+            pool.submit(_measure, job): job for job in jobs
+        }
+        try:
+            while under_way:
+                ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in sorted(ended, key=lambda f: jobs.index(under_way[f])):
+                    yield under_way.pop(future), future.result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def _begin(prepare: Prepare | None, threads: int) -> None:
+    """Set up a worker process."""
+    import os
+
+    import torch
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
+    if prepare is not None:
+        prepare()
+
+
+def _measure(job: ColumnJob) -> CreditReport | str:
+    try:
+        return measure_column(job)
+    except TurngymError as fault:
+        return str(fault)
