@@ -251,7 +251,7 @@ class Models:
         return TokenModel(model, self._temperature, self.settings.precision)
 
     def _quick_forms(self) -> list[LeanLayers]:
-        """Return quicker forms of the policy's layers, and of the reference's where it is a copy."""
+        """Return quicker forms of the layers of the policy, and of a reference that is a copy."""
         if not self.team.alone:
             return []  # the layers' weights are spread over processes
         models = [self.policy]

@@ -8,10 +8,13 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from ..utils.bounded_cache import BoundedCache
 from .fork import Shared
 from .tasks import SPLITS, Task, parse_index
 
 _RETRIES = 8
+REMEMBERED = 4096
+"""Tasks of an endless split that are kept: the copies of a group ask for the same one again."""
 
 
 class Worded(Protocol):
@@ -29,7 +32,8 @@ P = TypeVar("P", bound=Worded)
 class DrawnTasks(Shared, Generic[P]):
     """A task source whose payloads depend only on the seed, the split and the index.
 
-    No text occurs twice in dev or test, if there are enough texts.
+    No text occurs twice in dev or test, if there are enough texts. Payloads are shared by all who
+    ask for the same task, so nobody may change one.
 
     Args:
         seed: Seed of all draws.
@@ -40,6 +44,7 @@ class DrawnTasks(Shared, Generic[P]):
         self.seed = seed
         self.held_out = held_out
         self._fixed: dict[str, list[P]] = {}
+        self._drawn: BoundedCache[tuple[str, int], P] = BoundedCache(REMEMBERED)
 
     @abstractmethod
     def draw(self, pool: int, random: np.random.Generator) -> P:
@@ -52,12 +57,23 @@ class DrawnTasks(Shared, Generic[P]):
     def task(self, split: str, index: int) -> Task[P]:
         """Return the task at ``index``."""
         endless = self.sizes()[split] is None
-        payload = self._draw(split, index, 0) if endless else self._all(split)[index]
+        payload = self._remembered(split, index) if endless else self._all(split)[index]
         return Task(f"{split}/{index}", split, index, payload)
+
+    def forget(self) -> None:
+        """Forget the tasks of endless splits that were drawn; they are drawn again alike."""
+        self._drawn.clear()
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Return the index of a task id."""
         return parse_index(split, task_id, self.sizes()[split])
+
+    def _remembered(self, split: str, index: int) -> P:
+        payload = self._drawn.get((split, index))
+        if payload is None:
+            payload = self._draw(split, index, 0)
+            self._drawn.put((split, index), payload)
+        return payload
 
     def _draw(self, split: str, index: int, retry: int) -> P:
         pool = SPLITS.index(split)
