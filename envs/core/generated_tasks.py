@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Generic, Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ..utils.bounded_cache import BoundedCache
 from .fork import Shared
 from .tasks import SPLITS, Task, parse_index
 
@@ -44,7 +44,17 @@ class DrawnTasks(Shared, Generic[P]):
         self.seed = seed
         self.held_out = held_out
         self._fixed: dict[str, list[P]] = {}
-        self._drawn: BoundedCache[tuple[str, int], P] = BoundedCache(REMEMBERED)
+        self._begin_memory()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_remembered"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin_memory()
+
+    def _begin_memory(self) -> None:
+        self._remembered = lru_cache(REMEMBERED)(self._draw_first)
 
     @abstractmethod
     def draw(self, pool: int, random: np.random.Generator) -> P:
@@ -62,18 +72,14 @@ class DrawnTasks(Shared, Generic[P]):
 
     def forget(self) -> None:
         """Forget the tasks of endless splits that were drawn; they are drawn again alike."""
-        self._drawn.clear()
+        self._remembered.cache_clear()
 
     def index_of(self, split: str, task_id: str) -> int | None:
         """Return the index of a task id."""
         return parse_index(split, task_id, self.sizes()[split])
 
-    def _remembered(self, split: str, index: int) -> P:
-        payload = self._drawn.get((split, index))
-        if payload is None:
-            payload = self._draw(split, index, 0)
-            self._drawn.put((split, index), payload)
-        return payload
+    def _draw_first(self, split: str, index: int) -> P:
+        return self._draw(split, index, 0)
 
     def _draw(self, split: str, index: int, retry: int) -> P:
         pool = SPLITS.index(split)
