@@ -25,6 +25,7 @@ from .critic import Critic
 from .gradient_checkpointing import check_recomputable, recomputing
 from .loss_traits import reads_entropy
 from .parallel.team import Team
+from .scoring.lean_layers import LeanLayers
 from .scoring.scoring import (
     TokenModel,
     WithoutAdapter,
@@ -78,6 +79,7 @@ class Models:
         self.critic = Critic(policy, settings.critic) if recipe.critic else None
         self.reference = self._frozen() if recipe.reference else None
         self.unshared_because = self._unshared()
+        self._lean = self._quick_forms()
         self.batching = Batching(
             token_budget=settings.micro_batch_tokens,
             pad_id=pad_id,
@@ -117,7 +119,7 @@ class Models:
         self._check_critic()
         out: dict[int, Floats] = {}
         for micro, batch, counts in self.team.batches(self.batching, rows, range(len(rows))):
-            with torch.no_grad(), self.computing(batch):
+            with torch.no_grad(), self.computing(batch, everywhere=True):
                 at_each = self._values(batch)
                 before = batch.in_paths(batch.at(at_each, batch.before)).cpu().numpy()
                 last = batch.at(at_each, batch.last).cpu().numpy()
@@ -143,7 +145,7 @@ class Models:
         ]
         apart = replace(self.batching, shared=False, whole_trees=False)
         for micro, batch, counts in self.team.batches(apart, rows, range(len(rows))):
-            with torch.no_grad(), self.computing(batch):
+            with torch.no_grad(), self.computing(batch, everywhere=True):
                 values = batch.at(self._values(batch), batch.last).cpu().numpy()
             if counts:
                 out |= dict(zip(micro, values, strict=True))
@@ -178,8 +180,17 @@ class Models:
         return self.team.within(self.policy, work)
 
     @contextmanager
-    def computing(self, batch: MicroBatch, *, training: bool = False) -> Iterator[None]:
-        """Enclose the passes of one micro batch, with ``training`` the backward one too."""
+    def computing(
+        self, batch: MicroBatch, *, training: bool = False, everywhere: bool = False
+    ) -> Iterator[None]:
+        """Enclose the passes of one micro batch.
+
+        Args:
+            batch: What goes through the models.
+            training: Whether the backward pass is among them.
+            everywhere: Whether last hidden states are read at other positions than before the
+                scored tokens.
+        """
         own = self.critic.backbone if self.critic else None
         models = [self.policy] if own is None else [self.policy, own]
         with ExitStack() as stack:
@@ -193,6 +204,9 @@ class Models:
             if self.reference is not None:
                 models = [*models, self.reference.model]
             stack.enter_context(attention_for(models, batch))
+            needed = None if everywhere or not self._lean else batch.before.unique()
+            for lean in self._lean:
+                stack.enter_context(lean.within(needed))
             yield
 
     def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
@@ -235,6 +249,15 @@ class Models:
             return WithoutAdapter(self.policy, self._temperature, self.settings.precision)
         model = copy.deepcopy(self.policy).eval().requires_grad_(False)
         return TokenModel(model, self._temperature, self.settings.precision)
+
+    def _quick_forms(self) -> list[LeanLayers]:
+        """Return quicker forms of the layers of the policy, and of a reference that is a copy."""
+        if not self.team.alone:
+            return []  # the layers' weights are spread over processes
+        models = [self.policy]
+        if self.reference is not None and self.reference.model is not self.policy:
+            models.append(self.reference.model)
+        return [LeanLayers(model) for model in models]
 
     def _unshared(self) -> str | None:
         """Return why prefixes are not shared; None when they are."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turngym.envs.core import generated_tasks
 from turngym.envs.core.generated_tasks import DrawnTasks
 from turngym.envs.core.tasks import parse_index
 
@@ -23,6 +26,14 @@ class Numbers(DrawnTasks[Number]):
 
     def draw(self, pool: int, random: np.random.Generator) -> Number:
         return Number(str(random.integers(12)), pool)
+
+
+class Counted(Numbers):
+    draws = 0
+
+    def draw(self, pool: int, random: np.random.Generator) -> Number:
+        self.draws += 1
+        return super().draw(pool, random)
 
 
 @given(split=st.sampled_from(["train", "dev"]), index=st.integers(0, 500), size=st.integers(1, 500))
@@ -49,3 +60,22 @@ def test_held_out_tasks_differ_where_they_can() -> None:
         assert len({task.payload.text for task in tasks}) == 8
         assert {task.payload.pool for task in tasks} == {pool}
     assert len([Numbers(0, 20).task("dev", i) for i in range(20)]) == 20
+
+
+def test_endless_tasks_are_drawn_once_while_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated_tasks, "REMEMBERED", 4)
+    numbers, plain = Counted(3, 5), Numbers(3, 5)
+    for index in (0, 1, 2, 1, 0):
+        assert numbers.task("train", index) == plain.task("train", index)
+    assert numbers.draws == 3
+    for index in range(8):  # more than are kept: the first must be drawn again, alike
+        numbers.task("train", index)
+    before = numbers.draws
+    assert numbers.task("train", 0) == plain.task("train", 0)
+    assert numbers.draws == before + 1
+    again = pickle.loads(pickle.dumps(numbers))
+    assert again.task("train", 0) == plain.task("train", 0)
+    assert again.draws == before + 2  # the memory does not travel
+    numbers.forget()
+    assert numbers.task("train", 0) == plain.task("train", 0)
+    assert numbers.draws == before + 2
