@@ -51,7 +51,8 @@ def test_batched_steps(
     In ``new`` nothing is remembered at the beginning, neither answers nor drawn questions, and
     every episode's question is another: what an index answers again is what it was asked when the
     question was drawn, and what a copy asks twice. In ``again`` the same episodes are played once
-    more, as the paths of a group are. Seconds are CPU seconds of this process, which other programs disturb less.
+    more, as the paths of a group are. Seconds are CPU seconds of this process, which other programs
+    disturb less.
     """
     env = SearchQA(size=size)
     index = env.retriever
