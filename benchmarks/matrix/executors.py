@@ -18,6 +18,8 @@ from .jobs import Job
 
 GRACE_S = 60.0
 """Seconds that a stopped worker has to save its checkpoint."""
+JOBS_PER_WORKER = 100
+"""Jobs after which a worker is replaced: libraries hold on to memory, 10 MB a small cell."""
 
 
 class Ended(NamedTuple):
@@ -61,6 +63,7 @@ class ProcessExecutor:
         logs: Folder of their output, one file each.
         gpus: GPUs as ``CUDA_VISIBLE_DEVICES`` names them, dealt out in turn; empty for none.
         environment: Further environment variables of the workers.
+        jobs_per_worker: Jobs after which a worker is replaced by a new process.
     """
 
     def __init__(
@@ -69,8 +72,10 @@ class ProcessExecutor:
         logs: Path,
         gpus: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        jobs_per_worker: int = JOBS_PER_WORKER,
     ) -> None:
         self._logs = logs
+        self._jobs_per_worker = jobs_per_worker
         self._environments = [
             {
                 **os.environ,
@@ -106,6 +111,8 @@ class ProcessExecutor:
             worker = self._workers[at]
             assert worker is not None
             done = worker.read()
+            if not worker.gone and worker.done >= self._jobs_per_worker:
+                worker.retire()
             if worker.gone:
                 self._selector.unregister(worker.replies)
                 worker.close()
@@ -132,6 +139,7 @@ class _Worker:
     def __init__(self, environment: Mapping[str, str], log: Path) -> None:
         self.job: Job | None = None
         self.gone = False
+        self.done = 0  # jobs
         with log.open("a", encoding="utf-8") as errors:
             # A session of its own: Ctrl-C in the terminal reaches the parent alone, which asks.
             self._process = subprocess.Popen(
@@ -164,6 +172,7 @@ class _Worker:
         if line:
             assert job is not None
             assert json.loads(line)["done"]
+            self.done += 1
             return [Ended(job, "")]
         self.gone = True
         code = self._process.wait()
@@ -172,6 +181,14 @@ class _Worker:
             if job is None
             else [Ended(job, f"the worker {_describe_exit(code)}; see {self._log}")]
         )
+
+    def retire(self) -> None:
+        """End the idle process with its input; another one takes the next job."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self.end(GRACE_S)
+        self.gone = True
 
     def ask_to_end(self) -> None:
         if self._process.poll() is None:

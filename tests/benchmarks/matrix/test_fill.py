@@ -192,11 +192,11 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
 
 
 def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
-    """The worker dies while Python starts; the next job gets a new one."""
+    """The worker dies while Python starts; the next job gets a new one, which ends after it."""
     suite = tiny(("grpo",), envs=("Nowhere-v0",))
     layout = Layout(tmp_path)
     layout.claim(suite)
-    workers = ProcessExecutor(1, layout.logs, environment=ONE)
+    workers = ProcessExecutor(1, layout.logs, environment=ONE, jobs_per_worker=1)
     job = Job(out=str(tmp_path), column="Nowhere-v0")
     try:
         workers.submit(job)
@@ -206,7 +206,11 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         ended = until_ended(workers)
         assert "was killed (out of memory?)" in ended.death
         workers.submit(job)
+        second = workers._workers[0]
+        assert second is not None
         assert until_ended(workers).death == ""
+        assert second._process.returncode == 0  # it had its one job, and left in peace
+        assert workers._workers == [None]
         column = layout.column(suite, "Nowhere-v0")
         assert column is not None
         assert column.state == "refused"
