@@ -27,10 +27,15 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminate_as_interrupt():
-            for job in _jobs():
-                prepare(small=True)
+            prepared = False
+            busy = threading.Event()
+            for job in _jobs(busy):
+                if not prepared:
+                    prepare(small=True)
+                    prepared = True
                 state = perform(job)
                 gc.collect()  # models of the last job form reference cycles, on a GPU too
+                busy.clear()  # before the answer: who reads it may end the input at once
                 replies.write(json.dumps({"done": str(job), "state": state}) + "\n")
                 replies.flush()
     except KeyboardInterrupt:
@@ -47,10 +52,9 @@ def _take_stdout() -> IO[str]:
     return replies
 
 
-def _jobs() -> Iterator[Job]:
-    """Yield jobs; if the parent dies during one, stop this process too."""
+def _jobs(busy: threading.Event) -> Iterator[Job]:
+    """Yield jobs, each with ``busy`` set; if the parent dies during one, stop this process too."""
     lines: SimpleQueue[str] = SimpleQueue()
-    busy = threading.Event()
 
     def read() -> None:
         for line in sys.stdin:
@@ -63,7 +67,6 @@ def _jobs() -> Iterator[Job]:
     while line := lines.get():
         busy.set()
         yield Job.model_validate_json(line)
-        busy.clear()
 
 
 if __name__ == "__main__":
