@@ -27,7 +27,9 @@ def small_ladder(*names: str, rows: Sequence[str] = (), seeds: int = 5) -> Suite
         for size in (*family.quick, CONTROL):
             made = column_of(family, size)
             kept = [label for label in made.rows if not rows or label in rows]
-            columns.append(made.model_copy(update={"eval_tasks": 10, "rows": kept}))
+            rates = {label: own for label, own in made.row_settings.items() if label in kept}
+            few = {"eval_tasks": 10, "rows": kept, "row_settings": rates}
+            columns.append(made.model_copy(update=few))
     used = {label for column in columns for label in column.rows}
     kept = tuple(row for row in LADDER.recipes if row.label in used)
     changes = {"envs": tuple(columns), "recipes": kept, "seeds": tuple(range(seeds)), "trials": 1}

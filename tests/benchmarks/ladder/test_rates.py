@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.made_ladder import fill_ladder
+from helpers.made_ladder import fill_ladder, small_ladder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,13 +64,7 @@ def test_rows_without_all_trials_are_not_chosen(tmp_path: Path) -> None:
 
 
 def test_results_of_another_suite_are_refused(tmp_path: Path) -> None:
-    suite = LADDER.model_copy(
-        update={
-            "envs": (column_of(find_family("Judge"), 4).model_copy(update={"rows": ["grpo"]}),),
-            "recipes": LADDER.recipes[:1],
-            "seeds": (0, 1),
-        }
-    )
+    suite = small_ladder("Judge", rows=["grpo"], seeds=2)
     fill_ladder(tmp_path, suite, lambda row, column: (0.5, 0.5))
     with pytest.raises(BadValueError, match="ladder-rates"):
         choose_rates(Results.read(tmp_path))
