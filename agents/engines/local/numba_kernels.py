@@ -34,6 +34,10 @@ _LOG_2 = np.float32(0.6931471805599453)
 _LOWEST = np.float32(-87.0)  # exp of less is below the normal numbers: 0 here
 
 _compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
+_part = nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+# Parts are inlined where sums may come in any order. As functions of their own they would be
+# compiled twice, alone and within the kernel; the process that compiles would call the one,
+# whoever loads the result the other, which adds up in another order.
 
 
 def widen(x: Any) -> Any:
@@ -67,7 +71,7 @@ def _narrow(x: Any, like: Any) -> Any:  # noqa: ARG001 - types alone decide
     return lambda x, like: x  # noqa: ARG005
 
 
-@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+@_part
 def _exp(x: Any) -> Any:
     """``exp(x)`` for x up to 0 to 1e-7, without a branch; NaN stays NaN."""
     held = _LOWEST if x < _LOWEST else x
@@ -203,7 +207,7 @@ def head_kernels(dim: int, eps: float) -> HeadKernels:
     return HeadKernels(_make_enter(dim, eps), _make_look(dim), _make_fetch(dim))
 
 
-@nb.njit(fastmath=_FAST, error_model="numpy")
+@_part
 def _norm(x: Any, weight: Any, eps: Any) -> None:
     total = np.float32(0)
     for d in range(len(x)):
@@ -213,7 +217,7 @@ def _norm(x: Any, weight: Any, eps: Any) -> None:
         x[d] *= scale * weight[d]
 
 
-@nb.njit(fastmath=_FAST, error_model="numpy")
+@_part
 def _turn(x: Any, angles: Any) -> None:
     for i in range(len(angles)):
         a, b = x[2 * i], x[2 * i + 1]
@@ -292,7 +296,7 @@ def _make_look(dim: int) -> Callable[..., None]:
     return look
 
 
-@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+@_part
 def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
     """Products of a query with the keys of a block, ``[BLOCK]``."""
     for t in range(BLOCK):
@@ -311,7 +315,7 @@ def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
             )
 
 
-@nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+@_part
 def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
     """Add the values of a block, each times its share, to ``seen`` ``[dim]``."""
     for t in range(0, BLOCK, 4):
@@ -325,7 +329,7 @@ def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
             )
 
 
-@nb.njit(fastmath=_FAST, error_model="numpy")
+@_part
 def _softmax(score: Any, n: int, padded: int) -> Any:
     """Exponentials of the first ``n`` scores in place, 0 behind them; returns their sum."""
     top = _highest(score, n)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +54,54 @@ def test_bfloat16_is_rounded_as_torch_rounds(values: list[float]) -> None:
     back = torch.empty_like(wide)
     _copy(bits(got), bits(back))
     torch.testing.assert_close(back, got.float(), rtol=0, atol=0, equal_nan=True)
+
+
+def test_parts_that_add_in_any_order_are_inlined() -> None:
+    """Else the process that compiles and those that load the result round differently."""
+    functions = [f for f in vars(kernels).values() if hasattr(f, "targetoptions")]
+    loose = [f for f in functions if f.targetoptions.get("fastmath") and not f.stats.cache_path]
+    assert len(loose) >= 6
+    assert all(f.targetoptions.get("inline") == "always" for f in loose)
+
+
+_BITS = """
+import hashlib
+import numpy as np
+from turngym.agents.engines.local import numba_kernels as kernels
+
+draw = np.random.default_rng(0).standard_normal
+rows, dim = 37, 32
+qkv, cache = draw((rows, 8 * dim), np.float32), draw((2, rows, 2, 3, 64 * dim), np.float32)
+slots = np.stack([np.arange(rows), np.arange(rows) * 5])
+q, out = np.zeros((rows, 4, dim), np.float32), np.zeros((rows, 4 * dim), np.float32)
+loops = kernels.head_kernels(dim, 1e-6)
+turns, norms = draw((192, dim // 2, 2), np.float32), draw((2, dim), np.float32)
+loops.enter(qkv, turns, slots, norms, cache, q)
+loops.look(q, cache, slots, np.float32(0.2), out)
+unit = np.zeros_like(out)
+kernels.add_unit(out.copy(), out, np.float32(0.01), unit)
+chosen, measures = np.zeros(rows, np.int64), np.zeros((2, rows), np.float32)
+heat = np.stack([np.ones(rows), np.linspace(0, 0.99, rows)]).astype(np.float32)
+kernels.sample(3 * out, heat, 16, chosen, measures)
+print([hashlib.sha256(x.tobytes()).hexdigest() for x in (cache, q, out, unit, chosen, measures)])
+"""
+
+
+@pytest.mark.slow
+def test_compiling_and_loading_give_the_same_bits(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    compiled, loaded = (
+        subprocess.run(
+            [sys.executable, "-c", _BITS],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    )
+    assert any(tmp_path.rglob("*.nbc"))
+    assert compiled == loaded
 
 
 @kernels.nb.njit
