@@ -271,21 +271,21 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
 
 def print_rates(results: Results) -> None:
     """Print the learning rate of every row on every family, what was tried, and the cost."""
-    from ..ladder.rates import MARGIN, choose_rates, search_cost
+    from ..ladder.rates import choose_rates, search_cost
+    from ..ladder.suites import RATE_SEARCH
 
     chosen = choose_rates(results)
-    shares = dict.fromkeys(scale for one in chosen for scale in one.shares)
-    heads = [f"{share:g} of the family's" for share in shares]
+    heads = [f"{scale:g} of the family's" for scale in RATE_SEARCH.scales]
     table = plain_table("family", "row", right=["rate", *heads], title="learning rates")
     for one in chosen:
-        areas = [" ".join(f"{area:.3f}" for area in one.shares[share]) for share in shares]
+        areas = [" ".join(f"{area:.3f}" for area in tried) for tried in one.areas.values()]
         strong = "bold" if one.changed else "dim"
         table.add_row(one.family, one.row, f"[{strong}]{one.rate:g}[/]", *areas)
     table_console().print(table)
     cost = search_cost(results)
     say(
         f"{len(chosen)} rows on families; another rate than the family's needs a lead of "
-        f"{MARGIN:g} in area, with every seed; {cost.tokens:,} tokens, "
+        f"{RATE_SEARCH.margin:g} in area, with every seed; {cost.tokens:,} tokens, "
         f"{cost.optimizer_steps:,} optimiser steps, "
         f"{cost.seconds / 60:.0f} minutes of one core"
     )

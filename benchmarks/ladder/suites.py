@@ -13,6 +13,7 @@ from typing import Any
 
 from ..matrix.suite import (
     Limits,
+    RateSearch,
     Suite,
     SuiteEnv,
     SuiteRecipe,
@@ -143,18 +144,22 @@ LADDER_FULL = Suite(
     max_batch=512,
     min_effect=0.02,
 )
-SCALES = (1.0, 0.3, 2.0)
-"""Learning rates that are tried, as shares of the family's; the first one is kept in doubt."""
+RATE_SEARCH = RateSearch(scales=(1.0, 0.3, 2.0), seeds=(100, 101), share=0.5)
+"""How the rates of both forms are chosen, once: at each family's middle size, from its own rate."""
 
 
-def _rate_column(family: Family, scale: float) -> SuiteEnv:
-    """Return the middle size of a family with another learning rate and half of the budget."""
+def rate_column(family: Family, scale: float) -> str:
+    """Return the name of the column of the search that tries a scale of a family's rate."""
+    return f"{family.name}-rate-{scale:g}"
+
+
+def _at_rate(family: Family, scale: float) -> SuiteEnv:
+    """Return the middle size of a family with another learning rate and a part of the budget."""
     column = column_of(family, family.middle)
-    tokens = family.tokens // 2
     return column.model_copy(
         update={
-            "name": f"{family.name}-rate-{scale:g}",
-            "limits": Limits(tokens=tokens, calls=10 * tokens),
+            "name": rate_column(family, scale),
+            "limits": column.limits.part(RATE_SEARCH.share),
             "recipe_settings": {**column.recipe_settings, "optim.lr": scale * family.lr},
             "rows": list(family.rows),
             "row_settings": {},
@@ -168,8 +173,8 @@ LADDER_RATES = Suite(
     version=1,
     about="learning rates of the ladder's rows: middle sizes, half of the budget, other seeds",
     recipes=ROWS,
-    envs=tuple(_rate_column(f, scale) for f in FAMILIES.values() for scale in SCALES),
-    seeds=(100, 101),
+    envs=tuple(_at_rate(f, scale) for f in FAMILIES.values() for scale in RATE_SEARCH.scales),
+    seeds=RATE_SEARCH.seeds,
     trials=1,
     max_batch=512,
 )
