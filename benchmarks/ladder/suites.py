@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..matrix.starts import letters_start
 from ..matrix.suite import (
     Limits,
     RateSearch,
@@ -46,41 +47,6 @@ ROWS = (
 )
 """All rows; a family's columns have those that are distinct there, and the A/A row."""
 AGAIN = ROWS[1].label
-WEIGHTS = {
-    "hidden": 64,
-    "layers": 2,
-    "heads": 2,
-    "inner": 128,
-    "context": 512,
-}
-"""Shape of the starting models, of 0.1 million parameters."""
-
-
-def letters_start(family: Family) -> TaughtStart:
-    """Return the start of a family, one for all its sizes.
-
-    It imitates, for a few steps and from random weights, an expert that errs so often that all
-    letters are about equally likely; so an episode at the start is a walk, not noise.
-    """
-    return TaughtStart(
-        settings={
-            **WEIGHTS,
-            "init_range": 0.1,
-            "vocab_size": 280,
-            "texts": 50,
-            "batch": 32,
-            "read_steps": 0,
-            "read_least": 0.0,
-            "held_out": 1,
-            "warmup_steps": 5,
-            "lr": 2e-3,
-            "err_steps": 40,
-            "err_lr": 2e-3,
-            "mistakes": round(1 - 1 / family.letters, 6),
-            **family.start,
-        },
-        world={"size": "micro", **family.settings(family.middle)},
-    )
 
 
 def family_start(env_id: str) -> str | None:
@@ -99,7 +65,9 @@ def column_of(family: Family, size: Size | str) -> SuiteEnv:
         id=family.env_id,
         name=family.column(size),
         settings={"size": "micro", **family.settings(size)},
-        start=letters_start(family),
+        start=letters_start(
+            family.letters, family.settings(family.middle), **{"lr": 2e-3, **family.start}
+        ),
         limits=Limits(tokens=family.tokens, calls=10 * family.tokens),
         max_tokens=1,
         eval_split="train",  # its tasks differ in signs that mean nothing
