@@ -95,8 +95,8 @@ class SuiteEnv(Form):
         checkpoint_every: Training steps between checkpoints of a cell; 0 for cells of seconds,
             which write their metrics alone, are saved when they are interrupted, and begin again
             when they are killed.
-        measure: What the column is about, and what areas are taken of: ``success``, or a metric of
-            the environment that every episode reports.
+        measure: What the column is about, and what areas are taken of: ``success``, ``return``, or
+            a metric of the environment that every episode reports.
         threshold: Value of the measure whose cost in tokens is reported; None for none.
         tokens_per_step: Sampled tokens of a training step, common to all recipes; None leaves each
             recipe its number of groups.
