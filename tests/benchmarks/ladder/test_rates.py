@@ -15,6 +15,8 @@ from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.envs.core.errors import BadValueError
 
+PACKED = Path(__file__).resolve().parents[3] / "benchmarks" / "results" / "ladder-rates.jsonl.gz"
+
 
 def part() -> Suite:
     """The search of one family with two rows."""
@@ -30,6 +32,16 @@ def fill(folder: Path, suite: Suite) -> None:
         return (0.6 if slow else 0.0) if row == "ppo" else 0.5, 0.5
 
     fill_ladder(folder, suite, wanted)
+
+
+def test_the_ladders_rates_are_those_of_the_packed_search() -> None:
+    chosen = choose_rates(Results.read(PACKED))
+    assert [(one.family, one.row) for one in chosen] == [
+        (family.name, row) for family in FAMILIES.values() for row in family.rows
+    ]
+    assert {one.family: one.own for one in chosen} == {f.name: f.lr for f in FAMILIES.values()}
+    rates = {family.name: dict(family.rates) for family in FAMILIES.values() if family.rates}
+    assert list_changes(chosen) == rates
 
 
 def test_a_row_that_collapses_at_the_familys_rate_gets_another(
