@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 
 from ...envs.core.errors import BadValueError, UnknownNameError
-from .arguments import Repeated
+from .arguments import Repeated, refuse_others
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 SPEED_FILE = "benchmarks/RESULTS-speed.md"
 GUIDE_FILE = "docs/which-algorithm.md"
+_RAY = ("executor", "ray_address", "gpus_per_worker")
+MODES: Mapping[str, tuple[str, ...]] = {
+    "oracle": ("oracle", "suite", "only", "out"),
+    "suite": ("suite", "out", "workers", *_RAY, "reuse", "only", "baseline"),
+    "report": ("report", "out", "baseline"),
+    "pack": ("pack", "out"),
+    "guide": ("guide", "out", "baseline"),
+    "speed": ("speed", "only", "out"),
+}
+"""What the command can do, by the option that asks for it, and the options that each takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,33 +108,28 @@ def run(command: Command) -> None:
         raise BadValueError(
             "bench: give one of --suite NAME, --report PATH, --pack PATH, --guide PATH and --speed."
         )
-    if command.reuse and (command.suite is None or command.oracle):
-        raise BadValueError("bench: --reuse goes with --suite, when it is filled.")
     if command.oracle and command.suite is None:
         raise BadValueError("bench: --oracle goes with --suite ladder or ladder-full.")
+    mode = next(name for name in MODES if getattr(command, name))
+    refuse_others(command, f"bench --{mode}", MODES[mode])
     if command.oracle:
-        _refuse_extra(command, ("workers",), "--oracle")
         ask_oracle(command, find_suite(command.suite or ""))
     elif command.suite is not None:
         fill(command, find_suite(command.suite))
     elif command.report:
-        _refuse_extra(command, ("only", "workers"), "--report")
         parts = [Path(part) for part in command.report]
         report(parts, report_folder(parts[0], command.out), command.baseline)
     elif command.pack:
-        _refuse_extra(command, ("only", "workers"), "--pack")
         pack([Path(part) for part in command.pack], command.out)
     elif command.guide:
         from ..ladder.guide import write_guide
 
-        _refuse_extra(command, ("only", "workers"), "--guide")
         files = [Path(file) for file in command.guide]
         page = write_guide(files, Path(command.out or GUIDE_FILE), command.baseline)
         say(f"page        {page}")
     else:
         from ..speed.table import write_speed
 
-        _refuse_extra(command, ("workers",), "--speed")
         write_speed(Path(command.out or SPEED_FILE), command.only, Console())
 
 
@@ -322,9 +327,3 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
     if oracle is not None:
         oracle.write(packed_oracle(path))
         say(f"oracle      {packed_oracle(path)}")
-
-
-def _refuse_extra(command: Command, names: tuple[str, ...], mode: str) -> None:
-    for name in names:
-        if getattr(command, name):
-            raise BadValueError(f"bench: --{name.replace('_', '-')} does not go with {mode}.")

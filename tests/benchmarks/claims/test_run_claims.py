@@ -326,8 +326,9 @@ def test_definitions_are_checked(changes, says) -> None:
     ("words", "says"),
     [
         (["--only", "maskign"], "Did you mean 'masking'?"),
-        (["--list", "--report"], "exclude each other"),
-        (["--null", "--report"], "exclude each other"),
+        (["--list", "--report"], "--report does not go with claims --list, which takes --only."),
+        (["--null", "--seeds", "7"], "does not go with claims --null, which takes no other option"),
+        (["--report", "--only", "masking"], "--only does not go with claims --report"),
         (["--workers", "0"], "expected at least 1"),
         (["--seeds", "0"], "expected 1 to 20"),
         (["--report", "--out", "nowhere"], "no outcome of a claim"),
