@@ -257,14 +257,20 @@ def report_folder(part: Path, out: str | None) -> Path:
 
 
 def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
-    """Write the report and print where it lies."""
+    """Write the report and print where it lies.
+
+    Raises:
+        DataError: No matrix, no result, or parts that contradict each other.
+        UnknownNameError: The suite has no such baseline.
+    """
     from ..ladder.report import write_ladder
     from ..ladder.suites import LADDER_RATES, is_ladder
     from ..matrix.report import write_report
     from ..matrix.results import Results
 
-    pages = write_report(parts, folder, baseline)
     results = Results.read(*parts)
+    results.suite.recipe(baseline)
+    pages = write_report(parts, folder, baseline)
     say_left_out(results.files)
     if is_ladder(results.suite):
         pages += write_ladder(parts, folder, baseline)

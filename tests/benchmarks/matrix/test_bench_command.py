@@ -105,6 +105,11 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert "2 finished; 2 were there before" in said
     assert (out / "report.html").is_file()
     assert not (out / "logs").exists()
+    elsewhere = tmp_path / "elsewhere"
+    words = ["--report", str(out), "--out", str(elsewhere), "--baseline", "nobody"]
+    assert main(["bench", *words]) == REFUSED
+    assert "unknown recipe 'nobody'. Known: grpo, ppo" in capsys.readouterr().err
+    assert not elsewhere.exists()
 
 
 def test_the_table_shows_every_state(tmp_path: Path) -> None:
