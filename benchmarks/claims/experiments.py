@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
+from ..matrix.starts import letters_start
 from ..matrix.suite import (
     BlankStart,
     Limits,
@@ -293,8 +294,8 @@ def letters(
 ) -> SuiteEnv:
     """Make the column of an environment of letters, which a model starts by writing at random.
 
-    The start imitates, for a few steps, an expert that errs until all letters are about equally
-    likely; every setting of an environment has the same one.
+    Every setting of an environment has the same start
+    (:func:`~turngym.benchmarks.matrix.starts.letters_start`).
 
     Args:
         env_id: The environment.
@@ -305,31 +306,10 @@ def letters(
         calls: Budget of actions; that of tokens when left out.
         settings: Constructor settings of the environment.
     """
-    start = TaughtStart(
-        settings={
-            "hidden": 64,
-            "layers": 2,
-            "heads": 2,
-            "inner": 128,
-            "context": 512,
-            "init_range": 0.1,
-            "vocab_size": 280,
-            "texts": 50,
-            "batch": 32,
-            "read_steps": 0,
-            "read_least": 0.0,
-            "held_out": 1,
-            "warmup_steps": 5,
-            "err_steps": 40,
-            "err_lr": 2e-3,
-            "mistakes": round(1 - 1 / count, 6),
-        },
-        world={"size": "micro"},
-    )
     return SuiteEnv(
         id=env_id,
         settings={"size": "micro", **settings},
-        start=start,
+        start=letters_start(count, {}),
         limits=Limits(tokens=tokens, calls=calls or tokens),
         max_tokens=1,
         eval_tasks=60,

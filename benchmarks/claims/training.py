@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from ...algos.runs.run_dir import read_metrics
-from ..matrix.cell import CellResult, TrainingCurve, Tries, What
+from ..matrix.cell import CellResult, Tries, What
 from ..matrix.curves import area_under
 from ..matrix.executors import Ended, Executor
 from ..matrix.jobs import Job
 from ..matrix.layout import Layout
-from ..matrix.measure import mean_over_budget
+from ..matrix.measure import (
+    RETURN,
+    SUCCESS,
+    logged_measures,
+    mean_over_budget,
+    read_training_curve,
+)
 from ..matrix.progress_view import View
 from ..matrix.run import run_matrix
 from ..matrix.suite import Limits
@@ -23,12 +29,8 @@ from .outcome import RUN, ArmRuns, SeedRun
 
 LAST_STEPS = 5
 """Number of last training steps for the mean number of turns."""
-AREAS = {
-    "area": "rollout/success_frac",
-    "area_return": "rollout/return_mean",
-    "area_right": "rollout/metric_right_mean",
-}
-"""Logged metric of the training episodes by the area under it."""
+AREAS = {"area": SUCCESS, "area_return": RETURN, "area_right": "right"}
+"""Measure of the training episodes by the area under it."""
 
 
 class PersistentExecutor:
@@ -147,10 +149,12 @@ def read_measures(
         if tries is not None:
             tried = tries.by_task(what)
             values[measure] = {task: float(np.mean(got)) for task, got in tried.items()}
-    for measure, key in AREAS.items():
-        area = area_of_training(rows, key, limits.tokens)
-        if area is not None and result.area is not None:  # imitation plays no episodes of its own
-            values[measure] = {RUN: area}
+    logged = logged_measures(rows) if result.area is not None else set()
+    for name, measure in AREAS.items():  # imitation plays no episodes of its own
+        if measure in logged:
+            area = mean_over_budget(read_training_curve(rows, measure), limits.tokens)
+            assert area is not None
+            values[name] = {RUN: area}
     if len(result.curve) > 1:
         success = [point.success for point in result.curve]
         tokens = [float(point.tokens) for point in result.curve]
@@ -161,21 +165,6 @@ def read_measures(
     if (turns := turns_at_end(rows)) is not None:
         values["turns"] = {RUN: turns}
     return values
-
-
-def area_of_training(rows: Sequence[Mapping[str, Any]], key: str, limit: int) -> float | None:
-    """Return the mean of a training metric over the budget of sampled tokens.
-
-    None where no step logged the metric; see
-    :func:`~turngym.benchmarks.matrix.measure.mean_over_budget`.
-    """
-    steps = [row for row in rows if key in row and "budget/tokens" in row]
-    curve = TrainingCurve(
-        tokens=tuple(int(row["budget/tokens"]) for row in steps),
-        calls=tuple(int(row.get("budget/turns", 0)) for row in steps),
-        values=tuple(float(row[key]) for row in steps),
-    )
-    return mean_over_budget(curve, limit)
 
 
 def largest_drop(values: Sequence[float]) -> float:

@@ -1,16 +1,20 @@
-"""Arguments of several commands: ``name=value`` settings, files to write, addresses to serve."""
+"""Arguments of several commands: settings, files to write, addresses, what goes together."""
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import tyro
 
 from ...envs.core.errors import BadValueError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 """An option that may be given several times."""
@@ -84,6 +88,80 @@ def new_folder(name: str) -> Path:
 def given(options: object, *names: str) -> dict[str, Any]:
     """Return those of the named options that were given, which are not None."""
     return {n: value for n in names if (value := getattr(options, n)) is not None}
+
+
+def refuse_others(command: DataclassInstance, mode: str, takes: Collection[str]) -> None:
+    """Refuse options that a mode of a command would ignore.
+
+    Args:
+        command: The options.
+        mode: The mode, as in ``bench --report``.
+        takes: Names of the fields that the mode reads, those of nested options among them.
+
+    Raises:
+        BadValueError: Others differ from their defaults.
+    """
+    wrong = [option for name, option in _given_options(command) if name not in takes]
+    if wrong:
+        known = [option for name, option in _all_options(command) if name in takes]
+        own = [option for option in known if option not in mode.split()]
+        only = f", which takes {_and(own)}" if own else ", which takes no other option"
+        raise BadValueError(
+            f"{_and(wrong)} {'do' if len(wrong) > 1 else 'does'} not go with {mode}{only}."
+        )
+
+
+def refuse_without(command: DataclassInstance, needed: str, names: Collection[str]) -> None:
+    """Refuse options that do nothing without another one.
+
+    Args:
+        command: The options.
+        needed: The other option, as it is typed; it was not given.
+        names: Names of the fields that need it, those of nested options among them.
+
+    Raises:
+        BadValueError: One of them differs from its default.
+    """
+    wrong = [option for name, option in _given_options(command) if name in names]
+    if wrong:
+        raise BadValueError(f"{_and(wrong)} {'need' if len(wrong) > 1 else 'needs'} {needed}.")
+
+
+def _given_options(command: DataclassInstance) -> list[tuple[str, str]]:
+    """Return the fields that differ from their defaults, each with its option."""
+    usual = {}
+    for field in fields(command):
+        if field.default_factory is not MISSING:
+            usual[field.name] = field.default_factory()
+        else:  # what has no default has to be given, and goes with everything
+            usual[field.name] = getattr(command, field.name)
+            if field.default is not MISSING:
+                usual[field.name] = field.default
+    before = dict(_leaves(replace(command, **usual)))
+    return [at for at, value in _leaves(command) if value != before[at]]
+
+
+def _all_options(command: DataclassInstance) -> list[tuple[str, str]]:
+    return [at for at, _ in _leaves(command)]
+
+
+def _leaves(
+    options: DataclassInstance, prefix: str = "--"
+) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield name, option and value of every field; those of nested options in place of these."""
+    hints = get_type_hints(type(options), include_extras=True)
+    for field in fields(options):
+        value, option = getattr(options, field.name), prefix + field.name.replace("_", "-")
+        if is_dataclass(value) and not isinstance(value, type):
+            marks = getattr(hints[field.name], "__metadata__", ())
+            flat = any(getattr(mark, "name", None) == "" for mark in marks)
+            yield from _leaves(value, prefix if flat else f"{option}.")
+        else:
+            yield (field.name, option), value
+
+
+def _and(options: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(options[:-1]), options[-1])))
 
 
 def bind_socket(host: str, port: int, command: str) -> socket.socket:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 
 from ...envs.core.errors import BadValueError, UnknownNameError
-from .arguments import Repeated
+from .arguments import Repeated, refuse_others
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 SPEED_FILE = "benchmarks/RESULTS-speed.md"
 GUIDE_FILE = "docs/which-algorithm.md"
+_RAY = ("executor", "ray_address", "gpus_per_worker")
+MODES: Mapping[str, tuple[str, ...]] = {
+    "oracle": ("oracle", "suite", "only", "out"),
+    "suite": ("suite", "out", "workers", *_RAY, "reuse", "only", "baseline"),
+    "report": ("report", "out", "baseline"),
+    "pack": ("pack", "out"),
+    "guide": ("guide", "out", "baseline"),
+    "speed": ("speed", "only", "out"),
+}
+"""What the command can do, by the option that asks for it, and the options that each takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,33 +108,28 @@ def run(command: Command) -> None:
         raise BadValueError(
             "bench: give one of --suite NAME, --report PATH, --pack PATH, --guide PATH and --speed."
         )
-    if command.reuse and (command.suite is None or command.oracle):
-        raise BadValueError("bench: --reuse goes with --suite, when it is filled.")
     if command.oracle and command.suite is None:
         raise BadValueError("bench: --oracle goes with --suite ladder or ladder-full.")
+    mode = next(name for name in MODES if getattr(command, name))
+    refuse_others(command, f"bench --{mode}", MODES[mode])
     if command.oracle:
-        _refuse_extra(command, ("workers",), "--oracle")
         ask_oracle(command, find_suite(command.suite or ""))
     elif command.suite is not None:
         fill(command, find_suite(command.suite))
     elif command.report:
-        _refuse_extra(command, ("only", "workers"), "--report")
         parts = [Path(part) for part in command.report]
         report(parts, report_folder(parts[0], command.out), command.baseline)
     elif command.pack:
-        _refuse_extra(command, ("only", "workers"), "--pack")
         pack([Path(part) for part in command.pack], command.out)
     elif command.guide:
         from ..ladder.guide import write_guide
 
-        _refuse_extra(command, ("only", "workers"), "--guide")
         files = [Path(file) for file in command.guide]
         page = write_guide(files, Path(command.out or GUIDE_FILE), command.baseline)
         say(f"page        {page}")
     else:
         from ..speed.table import write_speed
 
-        _refuse_extra(command, ("workers",), "--speed")
         write_speed(Path(command.out or SPEED_FILE), command.only, Console())
 
 
@@ -252,14 +257,20 @@ def report_folder(part: Path, out: str | None) -> Path:
 
 
 def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
-    """Write the report and print where it lies."""
+    """Write the report and print where it lies.
+
+    Raises:
+        DataError: No matrix, no result, or parts that contradict each other.
+        UnknownNameError: The suite has no such baseline.
+    """
     from ..ladder.report import write_ladder
     from ..ladder.suites import LADDER_RATES, is_ladder
     from ..matrix.report import write_report
     from ..matrix.results import Results
 
-    pages = write_report(parts, folder, baseline)
     results = Results.read(*parts)
+    results.suite.recipe(baseline)
+    pages = write_report(parts, folder, baseline)
     say_left_out(results.files)
     if is_ladder(results.suite):
         pages += write_ladder(parts, folder, baseline)
@@ -271,21 +282,21 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
 
 def print_rates(results: Results) -> None:
     """Print the learning rate of every row on every family, what was tried, and the cost."""
-    from ..ladder.rates import MARGIN, choose_rates, search_cost
+    from ..ladder.rates import choose_rates, search_cost
+    from ..ladder.suites import RATE_SEARCH
 
     chosen = choose_rates(results)
-    shares = dict.fromkeys(scale for one in chosen for scale in one.shares)
-    heads = [f"{share:g} of the family's" for share in shares]
+    heads = [f"{scale:g} of the family's" for scale in RATE_SEARCH.scales]
     table = plain_table("family", "row", right=["rate", *heads], title="learning rates")
     for one in chosen:
-        areas = [" ".join(f"{area:.3f}" for area in one.shares[share]) for share in shares]
+        areas = [" ".join(f"{area:.3f}" for area in tried) for tried in one.areas.values()]
         strong = "bold" if one.changed else "dim"
         table.add_row(one.family, one.row, f"[{strong}]{one.rate:g}[/]", *areas)
     table_console().print(table)
     cost = search_cost(results)
     say(
         f"{len(chosen)} rows on families; another rate than the family's needs a lead of "
-        f"{MARGIN:g} in area, with every seed; {cost.tokens:,} tokens, "
+        f"{RATE_SEARCH.margin:g} in area, with every seed; {cost.tokens:,} tokens, "
         f"{cost.optimizer_steps:,} optimiser steps, "
         f"{cost.seconds / 60:.0f} minutes of one core"
     )
@@ -322,9 +333,3 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
     if oracle is not None:
         oracle.write(packed_oracle(path))
         say(f"oracle      {packed_oracle(path)}")
-
-
-def _refuse_extra(command: Command, names: tuple[str, ...], mode: str) -> None:
-    for name in names:
-        if getattr(command, name):
-            raise BadValueError(f"bench: --{name.replace('_', '-')} does not go with {mode}.")

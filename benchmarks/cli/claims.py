@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +13,18 @@ from rich.markup import escape
 from rich.progress import track
 
 from ...envs.core.errors import BadValueError
-from .arguments import Repeated
+from .arguments import Repeated, refuse_others
 from .tables import plain_table, say
 
 if TYPE_CHECKING:
     from ..claims.claim import Claim
+
+MODES: Mapping[str, tuple[str, ...]] = {
+    "list": ("list", "only"),
+    "report": ("report", "out"),
+    "null": ("null",),
+}
+"""What the command does instead of running claims, and the options that each takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +65,10 @@ def run(command: Command) -> None:
     """
     from ..claims.catalogue import find_claims
 
+    for mode, takes in MODES.items():
+        if getattr(command, mode):
+            refuse_others(command, f"claims --{mode}", takes)
     claims = find_claims(command.only)
-    chosen = [name for name in ("list", "report", "null") if getattr(command, name)]
-    if len(chosen) > 1:
-        raise BadValueError(f"claims: --{chosen[0]} and --{chosen[1]} exclude each other.")
     if command.null:
         if not show_nulls():
             raise SystemExit(1)

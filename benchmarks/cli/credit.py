@@ -12,9 +12,10 @@ import tyro
 from rich.markup import escape
 
 from ...agents.engines.factory import EngineSettings
+from ...algos.evaluation.defaults import MAX_TOKENS
 from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
-from .arguments import Repeated, pairs
+from .arguments import Repeated, pairs, refuse_others, refuse_without
 from .env_options import Environment, EnvOptions, env_config
 from .model_options import Sampler, model_path, starter
 from .plugins import run_plugins
@@ -26,6 +27,19 @@ if TYPE_CHECKING:
     from ...algos.training.config import TrainConfig
     from ..microscope.report import CreditReport, Row
     from ..microscope.study import StudySettings
+
+OF_MATRIX = (
+    "matrix",
+    "only",
+    "at",
+    "batches",
+    "compared",
+    "reference",
+    "workers",
+    "plugin",
+    "out",
+)
+"""Options of --matrix; recipes, environments, models and seeds are those of the matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +127,7 @@ class Command:
     plugin: Repeated = ()
     split: str = "train"
     seed: int = 0
-    max_tokens: int = 64
+    max_tokens: int = MAX_TOKENS
     sampler: Sampler = field(default_factory=partial(EngineSettings, max_batch=256))
     truth: Annotated[TruthOptions, tyro.conf.arg(name="")] = field(default_factory=TruthOptions)
     view: int = 4
@@ -135,13 +149,16 @@ def run(command: Command) -> None:
     if (command.against is None) != (not command.reports):
         raise BadValueError("credit: --against RESULTS and --reports FILES go together.")
     if command.matrix is not None:
+        refuse_others(command, "credit --matrix", OF_MATRIX)
         measure_matrix(command, command.matrix)
         return
-    if command.only or command.columns != ColumnOptions():
-        raise BadValueError("credit: --only, --batches, --compared and --reference need --matrix.")
     if command.against is not None:
+        refuse_others(command, "credit --against", ("against", "reports", "out"))
         compare(command.against, command.reports, command.out)
         return
+    refuse_without(command, "--matrix", ("only", "at", "batches", "compared", "reference"))
+    if not command.truth.resample:
+        refuse_without(command, "--resample", ("anchors",))
     from ...algos.runs.progress import reporter
     from ..microscope.crew import Bench, hire
     from ..microscope.report import write_report
@@ -273,26 +290,12 @@ def measure_matrix(command: Command, results: str) -> None:
     """Measure the columns of a matrix that have no report yet.
 
     Raises:
-        BadValueError: Options that do not go together; or columns that could not be measured.
+        BadValueError: Columns that could not be measured.
     """
     from ..matrix.matrix_files import read_parts
     from ..microscope.columns import ColumnSettings, plan_columns
     from ..microscope.sweep import run_sweep
 
-    given = Command(
-        matrix=results,
-        only=command.only,
-        at=command.at,
-        columns=command.columns,
-        plugin=command.plugin,
-        out=command.out,
-        truth=TruthOptions(workers=command.truth.workers),
-    )
-    if command != given:
-        raise BadValueError(
-            "credit: --matrix takes recipes, environments, models and seeds from the matrix; with "
-            "it go --only, --at, --batches, --compared, --reference, --workers, --plugin and --out."
-        )
     prepare(small=True)
     run_plugins(command.plugin)
     files = tuple(str(Path(file).resolve()) for file in command.plugin)

@@ -21,10 +21,18 @@ WARMUP = 5
 """Optimiser steps over which the learning rate of every row rises."""
 SOLVED = 0.8
 """Share of the expert's measure from which a run has solved a size."""
+ROWS = ("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo")
+"""Rows that are distinct where a batch has one update, and nobody judges or has sessions."""
+UPDATED_ONCE: Mapping[str, str] = {"drgrpo": "rloo", "dapo": "grpo", "gspo": "grpo", "pasa": "ppo"}
+WHY_SAME = (
+    "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
+    "anyway; without sessions PaSa is PPO but for the weight of its critic's loss; GSPO averages "
+    "by path and Dr.GRPO by a fixed length, which is the same where episodes are equally long"
+)
 
 
 class Family(Form):
-    """A diagnostic family of the ladder.
+    """A diagnostic family of the ladder; what is left out is as in most of them.
 
     Attributes:
         name: Short name; columns are ``NAME-SIZE`` and ``NAME-control``.
@@ -67,15 +75,15 @@ class Family(Form):
     fixed: Mapping[str, Any] = Field(default_factory=dict)
     control: Mapping[str, Any] = Field(default_factory=dict)
     measure: str = "success"
-    tokens: int = Field(ge=1)
-    tokens_per_step: int = Field(ge=1)
+    tokens: int = Field(default=12_000, ge=1)
+    tokens_per_step: int = Field(default=256, ge=1)
     long_steps: Mapping[str, int] = Field(default_factory=dict)
     lr: float = Field(gt=0)
     rates: Mapping[str, float] = Field(default_factory=dict)
     updates: bool = False
-    rows: tuple[str, ...]
-    same: Mapping[str, str] = Field(default_factory=dict)
-    same_because: str = ""
+    rows: tuple[str, ...] = ROWS
+    same: Mapping[str, str] = UPDATED_ONCE
+    same_because: str = WHY_SAME
     ceilings: Mapping[str, float] = Field(default_factory=dict)
     letters: int = 3
     start: Mapping[str, Any] = Field(default_factory=dict)
@@ -137,12 +145,6 @@ _LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
 """Has seen a player who looks and then names what it saw, too briefly to do the same."""
 _READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
 """Follows the labels now and then: asking at random only costs, and is unlearned at once."""
-_UPDATED_ONCE = {"drgrpo": "rloo", "dapo": "grpo", "gspo": "grpo", "pasa": "ppo"}
-_WHY_SAME = (
-    "one update a batch, so no ratio is clipped; DAPO's filter drops groups whose advantages are 0 "
-    "anyway; without sessions PaSa is PPO but for the weight of its critic's loss; GSPO averages "
-    "by path and Dr.GRPO by a fixed length, which is the same where episodes are equally long"
-)
 
 FAMILIES: Mapping[str, Family] = {
     family.name: family
@@ -159,12 +161,8 @@ FAMILIES: Mapping[str, Family] = {
             fixed={"free": 3, "doors": 3},
             control={"luck": 0.0},
             measure="right",
-            tokens=12_000,
             tokens_per_step=312,
             lr=2e-3,
-            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
             start=_KNOWS_PLACES,
         ),
         Family(
@@ -177,13 +175,8 @@ FAMILIES: Mapping[str, Family] = {
             quick=(2, 8, 16),
             middle=8,
             control={"delay": 0},
-            tokens=12_000,
-            tokens_per_step=256,
             long_steps={"16": 512, "32": 1024, "64": 2048},
             lr=2e-3,
-            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
         ),
         Family(
             name="Keys",
@@ -195,12 +188,7 @@ FAMILIES: Mapping[str, Family] = {
             quick=(3, 4, 6),
             middle=4,
             control={"revisits": False},
-            tokens=12_000,
-            tokens_per_step=256,
             lr=2e-3,
-            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
         ),
         Family(
             name="Aliases",
@@ -213,13 +201,8 @@ FAMILIES: Mapping[str, Family] = {
             middle=4,
             fixed={"aliases": 3},
             control={"aliases": 1},
-            tokens=12_000,
-            tokens_per_step=256,
             lr=2e-3,
             rates={"arpo": 0.0006},
-            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
         ),
         Family(
             name="Noise",
@@ -233,13 +216,8 @@ FAMILIES: Mapping[str, Family] = {
             fixed={"doors": 3},
             control={"noise": 0.0},
             measure="right",
-            tokens=12_000,
-            tokens_per_step=256,
             lr=1e-3,
             rates={"treegrpo": 0.002, "reinforcepp": 0.002, "ppo": 0.002},
-            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
             start=_KNOWS_PLACES,
         ),
         Family(
@@ -253,12 +231,8 @@ FAMILIES: Mapping[str, Family] = {
             middle=0.3,
             fixed={"looks": 3},
             control={"fog": 0.0},
-            tokens=12_000,
             tokens_per_step=512,
             lr=5e-4,
-            rows=("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
             ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
             letters=4,
             start=_LOOKS,
@@ -273,13 +247,9 @@ FAMILIES: Mapping[str, Family] = {
             quick=(4, 6, 8),
             middle=6,
             control={"judged": False},
-            tokens=12_000,
-            tokens_per_step=256,
             lr=1e-3,
             rates={"tarl": 0.002, "tarlturns": 0.002, "treegrpo": 0.002},
             rows=("grpo", "rloo", "tarl", "tarlturns", "treegrpo", "ppo"),
-            same=_UPDATED_ONCE,
-            same_because=_WHY_SAME,
             start=_KNOWS_PLACES,
         ),
         Family(
@@ -293,8 +263,6 @@ FAMILIES: Mapping[str, Family] = {
             middle=4,
             control={"forced": True},
             measure="coins",
-            tokens=12_000,
-            tokens_per_step=256,
             lr=1e-3,
             rates={"rloo": 0.002, "ppo": 0.0003},
             rows=("grpo", "rloo", "pasa", "ppo", "tarl", "tarlturns", "reinforcepp"),
@@ -340,8 +308,6 @@ FAMILIES: Mapping[str, Family] = {
             quick=(3, 4, 5),
             middle=4,
             control={"doors": 1},
-            tokens=12_000,
-            tokens_per_step=256,
             lr=2e-3,
             rates={"grpo": 0.004, "dapo": 0.004},
             rows=("grpo", "rloo", "dapo", "treegrpo", "arpo", "spo", "reinforcepp", "ppo"),

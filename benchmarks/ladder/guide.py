@@ -9,7 +9,6 @@ Advice comes from decided findings only.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from ..matrix.report import FILTERS, list_problems, one_line, write_pages
 from ..matrix.results import Results
 from .families import FAMILIES, Family
 from .oracle.forecast import MIN_EFFECT
-from .pairs import APART, PairScore, compare_pairs
+from .pairs import PairScore, compare_pairs
 from .report import TEMPLATES, find_oracle, format_size
 from .scoring import FamilyScore, RowScore, score_ladder
 from .suites import is_ladder
@@ -435,13 +434,13 @@ def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None) -> Li
     return Line(
         label=row.label,
         other=score.baseline,
-        verdict="not decided" if compared is None else compared.decision.verdict,
+        verdict="not decided" if compared is None else compared.verdict,
         test=None if compared is None else compared.test,
         adjusted=None if compared is None else compared.adjusted,
         seeds=len(ours.keys() & theirs.keys()),
         difference=_difference(None if compared is None else compared.test, ours, theirs),
-        needs="" if compared is None else _needs(compared.decision.why),
-        control="" if equal is None else equal.decision.verdict,
+        needs="" if compared is None else compared.needs,
+        control="" if equal is None else equal.verdict,
         beyond=base is not None and _beyond(score, row, base),
         oracle=row.meets or seen,
         again=again,
@@ -471,11 +470,6 @@ def _difference(
     return sum(ours[s] - theirs[s] for s in seeds) / len(seeds) if seeds else None
 
 
-def _needs(why: str) -> str:
-    found = re.search(r"needs ([\d,]+) seeds", why)
-    return found[1] if found else ""
-
-
 def _of_columns(results: Results, baseline: str) -> list[Topic]:
     """Return the columns of a suite that is no ladder."""
     found = compare_by_column(results, baseline)
@@ -498,7 +492,7 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                     adjusted=compared.adjusted,
                     seeds=len(ours.keys() & theirs.keys()),
                     difference=_difference(compared.test, ours, theirs),
-                    needs=_needs(compared.why),
+                    needs=compared.needs,
                     again=row in apart,
                 )
             )
@@ -533,8 +527,8 @@ def _again(results: Results, baseline: str) -> list[Yardstick]:
     """Return how often A/A rows were called different, over all columns of a suite."""
     apart = results.suite.yardsticks
     found = {at: c for at, c in compare_by_column(results, baseline).items() if at[0] in apart}
-    tested = {at: c for at, c in found.items() if c.test is not None and c.test.n >= MIN_SEEDS}
-    called = [f"{at[0]} in {at[1]}" for at, c in tested.items() if c.verdict in APART]
+    tested = {at: c for at, c in found.items() if c.tested}
+    called = [f"{at[0]} in {at[1]}" for at, c in tested.items() if c.apart]
     if not apart:
         return []
     return [
@@ -553,23 +547,21 @@ def _again(results: Results, baseline: str) -> list[Yardstick]:
 
 def _controls(scores: Sequence[FamilyScore]) -> list[Yardstick]:
     """Return how often rows were called different in the controls of the families."""
-    verdicts = [
-        (f"{row.label} in {score.family.name}", row.equal.decision.verdict)
+    found = {
+        f"{row.label} in {score.family.name}": row.equal
         for score in scores
         for row in score.rows
-        if row.equal is not None
-        and row.equal.test.n >= MIN_SEEDS
-        and row.label not in score.yardsticks
-    ]
-    called = tuple(name for name, verdict in verdicts if verdict in APART)
+        if row.equal is not None and row.equal.tested and row.label not in score.yardsticks
+    }
+    called = tuple(name for name, compared in found.items() if compared.apart)
     return [
         Yardstick(
             name="controls: all rows",
             where="ladder",
-            tests=len(verdicts),
+            tests=len(found),
             small=None,
             called=len(called),
-            equivalent=sum(verdict == "equivalent" for _, verdict in verdicts),
+            equivalent=sum(c.verdict == "equivalent" for c in found.values()),
             which=called,
             same=False,
         )

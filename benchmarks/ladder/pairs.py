@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ...envs.utils.seed_tests import MIN_SEEDS, SeedTest, compare_seeds, decide_seeds
-from ...envs.utils.statistics import holm
+from ...envs.utils.seed_tests import SeedTest
+from ..matrix.comparison import Comparison, adjust_family, compare_areas, decide_test
 from ..matrix.suite import Suite
-from .scoring import MIN_RUNS, Comparison, FamilyScore
+from .scoring import FamilyScore
 
 Pair = tuple[str, str]
-APART = ("above", "below")
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,12 @@ class PairScore:
     @property
     def separated(self) -> list[str]:
         """Return the families in which the rows differ."""
-        return [name for name, found in self.families.items() if found.decision.verdict in APART]
+        return [name for name, found in self.families.items() if found.apart]
 
     @property
     def tested(self) -> bool:
         """Whether a family has seeds enough to decide."""
-        return any(found.test.n >= MIN_SEEDS for found in self.families.values())
+        return any(found.tested for found in self.families.values())
 
 
 def compare_pairs(
@@ -58,11 +57,15 @@ def compare_pairs(
     for score in scores:
         own = [row.label for row in score.rows if row.label in labels]
         for pair in combinations(own, 2):
-            test = _compare(score, pair, suite.equivalence)
+            test = _test_pair(suite, score, pair)
             if test is not None:
                 tests[score.family.name, pair] = test
-    adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
-    found = {at: _decide(suite, test, adjusted[at]) for at, test in tests.items()}
+    adjusted = adjust_family(tests)
+    found = {}
+    for (name, (first, second)), test in tests.items():
+        p = adjusted[name, (first, second)]
+        found[name, (first, second)] = decide_test(suite, test, p, second)
+        found[name, (second, first)] = decide_test(suite, test.reverse(), p, first)
     return [
         PairScore(first, second, _of_pair(scores, (first, second), found))
         for first, second in combinations(labels, 2)
@@ -74,45 +77,17 @@ def _of_pair(
 ) -> dict[str, Comparison]:
     families = {}
     for score in scores:
-        rows = [score.row(label) for label in pair]
-        names = [row.label for row in rows if row is not None]
-        if len(names) < len(pair):
+        first, second = (score.row(label) for label in pair)
+        if first is None or second is None:
             continue
-        first, second = names
         name = score.family.name
-        if (name, (first, second)) in found:
-            families[name] = found[name, (first, second)]
-        elif (name, (second, first)) in found:
-            families[name] = _turned(found[name, (second, first)])
+        compared = found.get((name, (first.label, second.label)))
+        if compared is not None:
+            families[name] = compared
     return families
 
 
-def _compare(score: FamilyScore, pair: Pair, bound: float) -> SeedTest | None:
+def _test_pair(suite: Suite, score: FamilyScore, pair: Pair) -> SeedTest | None:
     rungs = [row.rung(score.middle) for label in pair if (row := score.row(label)) is not None]
     first, second = ({} if rung is None else rung.areas for rung in rungs)
-    seeds = sorted(first.keys() & second.keys())
-    if len(seeds) < MIN_RUNS:
-        return None
-    return compare_seeds([first[s] for s in seeds], [second[s] for s in seeds], bound=bound)
-
-
-def _decide(suite: Suite, test: SeedTest, adjusted: float) -> Comparison:
-    decision = decide_seeds(test, adjusted, min_effect=suite.min_effect, bound=suite.equivalence)
-    return Comparison(test, adjusted, decision)
-
-
-def _turned(found: Comparison) -> Comparison:
-    """Return the comparison of the second row with the first."""
-    test = found.test
-    turned = test.model_copy(
-        update={
-            "difference": -test.difference,
-            "low95": -test.high95,
-            "high95": -test.low95,
-        }
-    )
-    verdict, why = found.decision
-    sides = {"above": "below", "below": "above"}
-    words = why.replace(verdict, sides[verdict]) if verdict in sides else why
-    decision = found.decision._replace(verdict=sides.get(verdict, verdict), why=words)
-    return Comparison(turned, found.adjusted, decision)
+    return compare_areas(suite, first, second)

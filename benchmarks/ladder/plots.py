@@ -88,7 +88,7 @@ def size_curves(score: FamilyScore, palette: Mapping[str, int]) -> Plot | None:
 def family_palette(score: FamilyScore) -> dict[str, int]:
     """Give colours to the baseline and to the rows that lie farthest from it at the middle size."""
     others = [row for row in score.rows if row.middle is not None]
-    others.sort(key=lambda row: -abs(row.middle.test.difference) if row.middle else 0.0)
+    others.sort(key=lambda row: -abs((row.middle and row.middle.difference) or 0.0))
     chosen = [score.baseline, *(r.label for r in others if r.label not in score.yardsticks)]
     return {label: number for number, label in enumerate(chosen[:COLOURS], start=1)}
 

@@ -1,8 +1,9 @@
 """The learning rate of every row on every family, from the results of the suite ``ladder-rates``.
 
-Its seeds count nowhere else. A rate other than the family's is taken only where it leads clearly:
-choosing the best of a few noisy areas would give rows different rates by luck, and the seeds of a
-cell, which share the rate, could not show that.
+Its seeds count nowhere else, and the rule is that of every search
+(:class:`~turngym.benchmarks.matrix.suite.RateSearch`). Here the trials are cells of a suite of
+their own, because both forms of the ladder and all sizes of a family share what they find, which
+:mod:`~turngym.benchmarks.ladder.families` holds as data.
 """
 
 from __future__ import annotations
@@ -14,10 +15,7 @@ from ...envs.core.errors import BadValueError
 from ..matrix.cell import Used
 from ..matrix.results import Results
 from .families import FAMILIES
-from .suites import LADDER_RATES, SCALES
-
-MARGIN = 0.05
-"""Lead in area, in the mean, from which another rate is taken; it has to lead with every seed."""
+from .suites import LADDER_RATES, RATE_SEARCH, rate_column
 
 
 @dataclass(frozen=True)
@@ -27,24 +25,26 @@ class ChosenRate:
     Attributes:
         family: Name of the family.
         row: Label of the row.
-        rate: The chosen rate.
-        areas: Areas by rate, one per search seed.
+        own: The family's rate when the search was made.
+        scale: The chosen multiple of it.
+        areas: Areas by tried multiple, one per search seed.
     """
 
     family: str
     row: str
-    rate: float
+    own: float
+    scale: float
     areas: Mapping[float, tuple[float, ...]]
+
+    @property
+    def rate(self) -> float:
+        """Return the chosen rate."""
+        return self.scale * self.own
 
     @property
     def changed(self) -> bool:
         """Whether it is another rate than the family's."""
-        return self.rate != FAMILIES[self.family].lr
-
-    @property
-    def shares(self) -> dict[float, tuple[float, ...]]:
-        """Areas by the rate's share of the family's."""
-        return dict(zip(SCALES, self.areas.values(), strict=True))
+        return self.scale != 1
 
 
 def choose_rates(results: Results) -> list[ChosenRate]:
@@ -61,29 +61,21 @@ def choose_rates(results: Results) -> list[ChosenRate]:
             f"learning rates: the results are those of suite {results.suite.name!r}; expected "
             f"{LADDER_RATES.name!r}."
         )
+    known = {column.name: column for column in results.suite.envs}
     found = []
     for family in FAMILIES.values():
-        for row in family.rows:
+        if (column := known.get(rate_column(family, 1.0))) is None:
+            continue
+        own = column.recipe_settings["optim.lr"]
+        for row in column.rows:
             areas = {
-                scale * family.lr: _areas(results, row, f"{family.name}-rate-{scale:g}")
-                for scale in SCALES
+                scale: _areas(results, row, rate_column(family, scale))
+                for scale in RATE_SEARCH.scales
             }
             if all(len(tried) == len(results.suite.seeds) for tried in areas.values()):
-                found.append(ChosenRate(family.name, row, clear_best(areas, family.lr), areas))
+                scale = RATE_SEARCH.choose(areas)
+                found.append(ChosenRate(family.name, row, own, scale, areas))
     return found
-
-
-def clear_best(areas: Mapping[float, tuple[float, ...]], default: float) -> float:
-    """Return the rate with the largest mean area if it leads the default clearly, else that.
-
-    Args:
-        areas: Areas by rate, by seed in the same order.
-        default: The rate that is kept in doubt.
-    """
-    best = max(areas, key=lambda rate: sum(areas[rate]))
-    leads = [ours - own for ours, own in zip(areas[best], areas[default], strict=True)]
-    clear = min(leads) > 0 and sum(leads) / len(leads) > MARGIN
-    return best if clear else default
 
 
 def list_changes(chosen: list[ChosenRate]) -> dict[str, dict[str, float]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError
 from ...envs.utils.statistics import Estimate
+from ..matrix.comparison import Comparison
 from ..matrix.plots import Plot
 from ..matrix.report import FILTERS, one_line, write_pages
 from ..matrix.report import TEMPLATES as MATRIX_TEMPLATES
@@ -17,7 +17,7 @@ from ..matrix.suite import Suite
 from .families import Size
 from .oracle.forecast import MIN_EFFECT, Oracle
 from .plots import draw_radars, family_palette, size_curves
-from .scoring import Comparison, FamilyScore, Rung, score_ladder
+from .scoring import FamilyScore, Rung, score_ladder
 from .suites import is_ladder
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -121,8 +121,7 @@ def count_separated(scores: list[FamilyScore]) -> tuple[int, int]:
     for score in scores:
         for row in score.rows:
             if row.middle is not None and row.label not in score.yardsticks:
-                decided = row.middle.decision.verdict in ("above", "below")
-                ran[row.label] = ran.get(row.label, False) or decided
+                ran[row.label] = ran.get(row.label, False) or row.middle.apart
     return sum(ran.values()), len(ran)
 
 
@@ -147,22 +146,12 @@ def format_estimate(value: Estimate) -> str:
     return f"{100 * value.mean:.1f} ({100 * value.low95:.1f} to {100 * value.high95:.1f})"
 
 
-def format_difference(compared: Comparison | None) -> str:
-    """Format a difference of areas with its interval, in points."""
-    if compared is None:
-        return "–"
-    test = compared.test
-    low, high = 100 * test.low95, 100 * test.high95
-    return f"{100 * test.difference:+.1f} ({low:+.1f} to {high:+.1f})"
-
-
 def format_verdict(compared: Comparison | None) -> str:
-    """Format a verdict; with the seeds that it would take where nothing was decided."""
+    """Format a verdict, with the seeds that it would take where nothing was decided."""
     if compared is None:
         return "–"
-    verdict, why = compared.decision
-    needed = re.search(r"needs [\d,]+ seeds", why)
-    return f"{verdict}, {needed[0]}" if verdict == "not decided" and needed else verdict
+    needs = f", needs {compared.needs} seeds" if compared.needs else ""
+    return compared.verdict + needs
 
 
 def format_size(size: Size | None) -> str:
@@ -174,7 +163,6 @@ LADDER_FILTERS = FILTERS | {
     "rung": format_rung,
     "area": format_area,
     "estimate": format_estimate,
-    "difference": format_difference,
     "verdict": format_verdict,
     "size": format_size,
     "cell": one_line,

@@ -6,15 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ...envs.utils.seed_tests import (
-    SeedDecision,
-    SeedTest,
-    compare_seeds,
-    decide_seeds,
-    seed_interval,
-)
-from ...envs.utils.statistics import Estimate, holm
+from ...envs.utils.seed_tests import SeedTest, seed_interval
+from ...envs.utils.statistics import Estimate
 from ..matrix.cell import CellResult
+from ..matrix.comparison import MIN_RUNS, Comparison, compare_areas, decide_family
 from ..matrix.results import Results
 from .families import CONTROL, SOLVED, Family, Size
 from .oracle.forecast import ArmForecast, FamilyForecast, Oracle
@@ -22,8 +17,6 @@ from .suites import families_of, sizes_of
 
 OF_SEEDS = 0.8
 """Share of the seeds that must solve a size: 8 of 10, 4 of 5."""
-MIN_RUNS = 2
-"""Fewest seeds that an interval or a test takes."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +43,6 @@ class Rung:
     def passed(self) -> bool:
         """Whether enough seeds solved it."""
         return self.solved >= self.needed
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A row against the baseline in one column.
-
-    Attributes:
-        test: The test over seeds.
-        adjusted: Its p-value after Holm over the family's rows.
-        decision: The verdict and why.
-    """
-
-    test: SeedTest
-    adjusted: float
-    decision: SeedDecision
 
 
 @dataclass(frozen=True)
@@ -170,10 +148,8 @@ def score_family(
         if any(results.runs(row.label, name) for name in columns & set(_columns(family, sizes)))
     ]
     order = sorted(labels, key=lambda label: (label in yardsticks, label != baseline))
-    at_middle = _compare_rows(results, family.column(middle), order, baseline, bound=False)
-    at_control = (
-        _compare_rows(results, control, order, baseline, bound=True) if control is not None else {}
-    )
+    at_middle = _compare_rows(results, family.column(middle), order, baseline)
+    at_control = _compare_rows(results, control, order, baseline, min_effect=0.0) if control else {}
     rows = []
     for label in order:
         rungs = tuple(_rung(results, family, label, size) for size in sizes)
@@ -203,7 +179,7 @@ def weigh(forecast: ArmForecast | None, compared: Comparison | None) -> str:
     """
     if forecast is None or forecast.against is None or compared is None:
         return ""
-    verdict = compared.decision.verdict
+    verdict = compared.verdict
     can = forecast.says == "can show"
     side = "above" if forecast.against.difference > 0 else "below"
     if verdict == "not decided":
@@ -239,34 +215,26 @@ def _areas(runs: Sequence[CellResult]) -> dict[int, float]:
 
 
 def _compare_rows(
-    results: Results, column: str, labels: Sequence[str], baseline: str, *, bound: bool
+    results: Results,
+    column: str,
+    labels: Sequence[str],
+    baseline: str,
+    min_effect: float | None = None,
 ) -> dict[str, Comparison]:
     """Compare the areas of all rows with the baseline's in a column, with Holm over the rows.
 
-    Rows share seeds with the baseline, so pairs of seeds are compared; an A/A row has seeds of its
-    own and is compared unpaired. It is no part of the correction.
+    An A/A row is no part of the correction. Rows with too few seeds for a test are left out.
     """
     suite = results.suite
-    limit = suite.equivalence
     base = _areas(results.runs(baseline, column))
-    tests: dict[str, SeedTest] = {}
+    families: dict[str, dict[str, SeedTest | None]] = {}
     for label in labels:
+        again = label in suite.yardsticks
         own = _areas(results.runs(label, column))
-        if label == baseline:
-            continue
-        if label in suite.yardsticks:
-            ours, theirs, paired = list(own.values()), list(base.values()), False
-        else:
-            common = sorted(own.keys() & base.keys())
-            ours, theirs = [own[s] for s in common], [base[s] for s in common]
-            paired = True
-        if min(len(ours), len(theirs)) >= MIN_RUNS:
-            tests[label] = compare_seeds(ours, theirs, paired=paired, bound=limit)
-    family = [label for label in tests if label not in suite.yardsticks]
-    adjusted = dict(zip(family, holm([tests[n].p_value for n in family]), strict=True))
+        test = compare_areas(suite, own, base, paired=not again)
+        if label != baseline and test is not None:
+            families.setdefault(label if again else baseline, {})[label] = test
     found = {}
-    for label, test in tests.items():
-        p = adjusted.get(label, test.p_value)
-        least = 0.0 if bound else suite.min_effect
-        found[label] = Comparison(test, p, decide_seeds(test, p, min_effect=least, bound=limit))
+    for tests in families.values():
+        found |= decide_family(suite, tests, baseline, min_effect=min_effect)
     return found

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..matrix.starts import letters_start
 from ..matrix.suite import (
     Limits,
+    RateSearch,
     Suite,
     SuiteEnv,
     SuiteRecipe,
@@ -45,41 +47,6 @@ ROWS = (
 )
 """All rows; a family's columns have those that are distinct there, and the A/A row."""
 AGAIN = ROWS[1].label
-WEIGHTS = {
-    "hidden": 64,
-    "layers": 2,
-    "heads": 2,
-    "inner": 128,
-    "context": 512,
-}
-"""Shape of the starting models, of 0.1 million parameters."""
-
-
-def letters_start(family: Family) -> TaughtStart:
-    """Return the start of a family, one for all its sizes.
-
-    It imitates, for a few steps and from random weights, an expert that errs so often that all
-    letters are about equally likely; so an episode at the start is a walk, not noise.
-    """
-    return TaughtStart(
-        settings={
-            **WEIGHTS,
-            "init_range": 0.1,
-            "vocab_size": 280,
-            "texts": 50,
-            "batch": 32,
-            "read_steps": 0,
-            "read_least": 0.0,
-            "held_out": 1,
-            "warmup_steps": 5,
-            "lr": 2e-3,
-            "err_steps": 40,
-            "err_lr": 2e-3,
-            "mistakes": round(1 - 1 / family.letters, 6),
-            **family.start,
-        },
-        world={"size": "micro", **family.settings(family.middle)},
-    )
 
 
 def family_start(env_id: str) -> str | None:
@@ -98,7 +65,9 @@ def column_of(family: Family, size: Size | str) -> SuiteEnv:
         id=family.env_id,
         name=family.column(size),
         settings={"size": "micro", **family.settings(size)},
-        start=letters_start(family),
+        start=letters_start(
+            family.letters, family.settings(family.middle), **{"lr": 2e-3, **family.start}
+        ),
         limits=Limits(tokens=family.tokens, calls=10 * family.tokens),
         max_tokens=1,
         eval_split="train",  # its tasks differ in signs that mean nothing
@@ -143,18 +112,22 @@ LADDER_FULL = Suite(
     max_batch=512,
     min_effect=0.02,
 )
-SCALES = (1.0, 0.3, 2.0)
-"""Learning rates that are tried, as shares of the family's; the first one is kept in doubt."""
+RATE_SEARCH = RateSearch(scales=(1.0, 0.3, 2.0), seeds=(100, 101), share=0.5)
+"""How the rates of both forms are chosen, once: at each family's middle size, from its own rate."""
 
 
-def _rate_column(family: Family, scale: float) -> SuiteEnv:
-    """Return the middle size of a family with another learning rate and half of the budget."""
+def rate_column(family: Family, scale: float) -> str:
+    """Return the name of the column of the search that tries a scale of a family's rate."""
+    return f"{family.name}-rate-{scale:g}"
+
+
+def _at_rate(family: Family, scale: float) -> SuiteEnv:
+    """Return the middle size of a family with another learning rate and a part of the budget."""
     column = column_of(family, family.middle)
-    tokens = family.tokens // 2
     return column.model_copy(
         update={
-            "name": f"{family.name}-rate-{scale:g}",
-            "limits": Limits(tokens=tokens, calls=10 * tokens),
+            "name": rate_column(family, scale),
+            "limits": column.limits.part(RATE_SEARCH.share),
             "recipe_settings": {**column.recipe_settings, "optim.lr": scale * family.lr},
             "rows": list(family.rows),
             "row_settings": {},
@@ -168,8 +141,8 @@ LADDER_RATES = Suite(
     version=1,
     about="learning rates of the ladder's rows: middle sizes, half of the budget, other seeds",
     recipes=ROWS,
-    envs=tuple(_rate_column(f, scale) for f in FAMILIES.values() for scale in SCALES),
-    seeds=(100, 101),
+    envs=tuple(_at_rate(f, scale) for f in FAMILIES.values() for scale in RATE_SEARCH.scales),
+    seeds=RATE_SEARCH.seeds,
     trials=1,
     max_batch=512,
 )
@@ -193,6 +166,21 @@ def _search_qa(name: str, tokens: int, steps: int, **changes: Any) -> SuiteEnv:
     return SuiteEnv(**common | changes)
 
 
+def _own_starter(env_id: str, max_tokens: int) -> SuiteEnv:
+    """Return the column of an environment with the package's starter, however well it reads."""
+    return SuiteEnv(
+        id=env_id,
+        settings={"size": "micro"},
+        start=TaughtStart(settings={"read_least": 0.0}),
+        limits=Limits(tokens=20_000, calls=20_000),
+        max_tokens=max_tokens,
+        eval_tasks=60,
+        eval_every=0,
+        tokens_per_step=1_000,
+        rows=_ALL,
+    )
+
+
 SEPARATING = Suite(
     name="separating",
     version=2,
@@ -207,28 +195,8 @@ SEPARATING = Suite(
             recipe_settings=_OFF_POLICY,
             rows=[BASELINE, AGAIN, "no clip", "dapo", "gspo", "reinforcepp", "ppo"],
         ),
-        SuiteEnv(
-            id="Retail-v0",
-            settings={"size": "micro"},
-            start=TaughtStart(settings={"read_least": 0.0}),
-            limits=Limits(tokens=20_000, calls=20_000),
-            max_tokens=64,
-            eval_tasks=60,
-            eval_every=0,
-            tokens_per_step=1_000,
-            rows=_ALL,
-        ),
-        SuiteEnv(
-            id="ScienceWorld-v0",
-            settings={"size": "micro"},
-            start=TaughtStart(settings={"read_least": 0.0}),
-            limits=Limits(tokens=20_000, calls=20_000),
-            max_tokens=32,
-            eval_tasks=60,
-            eval_every=0,
-            tokens_per_step=1_000,
-            rows=_ALL,
-        ),
+        _own_starter("Retail-v0", max_tokens=64),
+        _own_starter("ScienceWorld-v0", max_tokens=32),
     ),
     seeds=(0, 1, 2, 3, 4),
     trials=2,

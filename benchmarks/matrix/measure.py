@@ -17,6 +17,9 @@ from ...envs.core.errors import BadValueError
 from .cell import TrainingCurve
 
 SUCCESS = "success"
+RETURN = "return"
+_LOGGED = {SUCCESS: "rollout/success_frac", RETURN: "rollout/return_mean"}
+_METRIC = ("rollout/metric_", "_mean")
 WINDOW = 0.1
 """Part of the budget over which the measure is averaged before it is held against a threshold."""
 
@@ -28,25 +31,34 @@ def read_training_curve(rows: Sequence[Mapping[str, Any]], measure: str) -> Trai
 
     Args:
         rows: Lines of ``metrics.jsonl``.
-        measure: ``success``, or a metric of the environment.
+        measure: ``success``, ``return``, or a metric of the environment.
 
     Raises:
         BadValueError: No step reports the measure.
     """
     steps = [row for row in rows if "rollout/tokens" in row]
-    key = "rollout/success_frac" if measure == SUCCESS else f"rollout/metric_{measure}_mean"
+    key = _LOGGED.get(measure, f"{_METRIC[0]}{measure}{_METRIC[1]}")
     found = [row for row in steps if key in row]
     if steps and not found:
-        known = sorted({k[15:-5] for row in steps for k in row if k.startswith("rollout/metric_")})
+        known = ", ".join(sorted(logged_measures(rows))) or "none"
         raise BadValueError(
-            f"measure {measure!r}: the training rollouts report no such metric; expected 'success' "
-            f"or one of {', '.join(known) or 'none'}."
+            f"measure {measure!r}: the training rollouts report no such metric; expected one of "
+            f"{known}."
         )
     return TrainingCurve(
         tokens=tuple(int(row["budget/tokens"]) for row in found),
         calls=tuple(int(row["budget/turns"]) for row in found),
         values=tuple(float(row[key]) for row in found),
     )
+
+
+def logged_measures(rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the measures that a run's training rollouts report: those that have a curve."""
+    keys = {key for row in rows if "rollout/tokens" in row for key in row}
+    before, behind = _METRIC
+    metrics = {k for k in keys if k.startswith(before) and k.endswith(behind)}
+    named = {key.removeprefix(before).removesuffix(behind) for key in metrics}
+    return named | {name for name, key in _LOGGED.items() if key in keys}
 
 
 def mean_over_budget(curve: TrainingCurve, limit: int) -> float | None:

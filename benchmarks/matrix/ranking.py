@@ -7,31 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...envs.utils.seed_tests import MIN_SEEDS, Decision, SeedTest, compare_seeds, decide_seeds
-from ...envs.utils.statistics import holm, pass_all, pass_at
+from ...envs.utils.seed_tests import SeedTest
+from ...envs.utils.statistics import pass_all, pass_at
 from .cell import CellResult, Used
+from .comparison import Comparison, compare_areas, decide_family
 from .results import Results, Spread, over_seeds
-
-ONE_SEED = f"one seed decides nothing; at least {MIN_SEEDS} are needed"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A row against another one over the training seeds.
-
-    Attributes:
-        other: The other row.
-        test: Student's t over seeds; None with fewer than two seeds.
-        adjusted: Its p-value after Holm over the table's family; of an A/A row its own.
-        verdict: ``above``, ``below``, ``equivalent`` or ``not decided``.
-        why: The reason, with the number of seeds that would decide.
-    """
-
-    other: str
-    test: SeedTest | None
-    adjusted: float | None
-    verdict: Decision
-    why: str
 
 
 @dataclass(frozen=True)
@@ -119,9 +99,8 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
         if twin in recipes and envs and set(envs) <= set(results.common([row]))
     ]
     values = {row: _by_seed(results, row, envs) for row in [*recipes, *again]}
-    tests = {(row, ""): _test(results, values[row], values[known]) for row in others}
-    decided = _decide_family(results, tests, known)
-    found = {row: comparison for (row, _), comparison in decided.items()}
+    tests = {row: compare_areas(results.suite, values[row], values[known]) for row in others}
+    found = decide_family(results.suite, tests, known)
     found |= {
         row: _decide_yardstick(results, values[row], values[apart[row]], apart[row])
         for row in again
@@ -156,8 +135,8 @@ def compare_by_column(results: Results, baseline: str) -> dict[tuple[str, str], 
             if row in apart:
                 found[row, column] = _decide_yardstick(results, ours, theirs, other)
             else:
-                tests[row, column] = _test(results, ours, theirs)
-    return found | _decide_family(results, tests, baseline)
+                tests[row, column] = compare_areas(results.suite, ours, theirs)
+    return found | decide_family(results.suite, tests, baseline)
 
 
 def collect_costs(results: Results) -> list[Cost]:
@@ -249,67 +228,18 @@ def _mean_by_seed(
     return over_seeds(means)
 
 
-def _test(
-    results: Results,
-    ours: Mapping[int, float],
-    theirs: Mapping[int, float],
-    *,
-    paired: bool = True,
-) -> SeedTest | None:
-    """Compare two rows by their seeds; None with fewer than two.
-
-    Seeds are paired: the same seed has the same start and the same tasks in the same order.
-    """
-    seeds = sorted(ours.keys() & theirs.keys())
-    if paired:
-        left, right = [ours[s] for s in seeds], [theirs[s] for s in seeds]
-    else:
-        left, right = list(ours.values()), list(theirs.values())
-    if min(len(left), len(right)) < 2:
-        return None
-    return compare_seeds(left, right, paired=paired, bound=results.suite.equivalence)
-
-
-def _decide_family(
-    results: Results, tests: Mapping[tuple[str, str], SeedTest | None], baseline: str
-) -> dict[tuple[str, str], Comparison]:
-    """Decide comparisons with the baseline, by row and column, after Holm over all of them.
-
-    An empty column stands for the mean over several.
-    """
-    real = {pair: test for pair, test in tests.items() if test is not None}
-    adjusted = dict(zip(real, holm([test.p_value for test in real.values()]), strict=True))
-    return {
-        pair: _undecided(baseline)
-        if test is None
-        else _decided(results, test, adjusted[pair], baseline)
-        for pair, test in tests.items()
-    }
-
-
 def _decide_yardstick(
     results: Results,
     ours: Mapping[int, float],
     theirs: Mapping[int, float],
     other: str,
 ) -> Comparison:
-    """Compare an A/A row with the row that it repeats: other tasks, so seeds are not paired."""
-    test = _test(results, ours, theirs, paired=False)
-    if test is None:
-        return _undecided(other)
-    return _decided(results, test, test.p_value, other)
+    """Compare an A/A row with the row that it repeats: other tasks, so seeds are not paired.
 
-
-def _decided(results: Results, test: SeedTest, adjusted: float, other: str) -> Comparison:
-    suite = results.suite
-    verdict, why = decide_seeds(
-        test, adjusted, min_effect=suite.min_effect, bound=suite.equivalence
-    )
-    return Comparison(other, test, adjusted, verdict, why)
-
-
-def _undecided(other: str) -> Comparison:
-    return Comparison(other, None, None, "not decided", ONE_SEED)
+    It is a family by itself.
+    """
+    test = compare_areas(results.suite, ours, theirs, paired=False)
+    return decide_family(results.suite, {other: test}, other)[other]
 
 
 def _why_left_out(results: Results, recipe: str) -> str:

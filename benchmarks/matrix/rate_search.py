@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...algos.runs.run_dir import read_metrics
+from ...algos.training.config import TrainConfig
 from ...algos.training.trainer import settled_heap
 from .cell import Cell, ColumnResult, SearchResult, State, TriedRate
 from .layout import Layout
@@ -39,68 +40,76 @@ def search_rate(
         KeyboardInterrupt: The finished trials are kept.
     """
     found = layout.search(suite, recipe, start.column)
-    tried = list(found.tried) if found is not None else []
-    done = {(trial.rate, trial.seed) for trial in tried}
+    tried = {} if found is None else {(trial.rate, trial.seed): trial for trial in found.tried}
 
-    def result(state: State, reason: str = "") -> SearchResult:
-        rate = best_rate(tried, plan.rates) if state == "finished" else None
+    def result(state: State, reason: str = "", rate: float | None = None) -> SearchResult:
         return make_search(suite, recipe, start.column, state, reason).model_copy(
-            update={"tried": tuple(tried), "rate": rate}
+            update={"tried": tuple(tried.values()), "rate": rate}
         )
 
-    for seed in plan.seeds:
-        for rate in plan.rates:
-            if (rate, seed) in done:
-                continue
-            try:
-                cell = Cell(recipe=recipe, column=start.column, seed=seed)
-                trial = try_rate(suite, cell, start, rate, layout)
-            except RefusedCellError as refusal:
-                return result("refused", str(refusal))
-            if trial is None:
-                return result("finished", "trained on the expert's episodes: its own rate")
-            tried.append(trial)
-            result("interrupted", "stopped").write(layout.search_file(recipe, start.column))
-    return result("finished")
+    try:
+        first = Cell(recipe=recipe, column=start.column, seed=plan.seeds[0])
+        own = trial_config(suite, first, start, plan).recipe
+        if not own.rollout.samples:
+            return result("finished", "trained on the expert's episodes: its own rate")
+        rates = {scale: scale * own.optim.lr for scale in plan.scales}
+        for seed in plan.seeds:
+            for rate in rates.values():
+                if (rate, seed) not in tried:
+                    cell = Cell(recipe=recipe, column=start.column, seed=seed)
+                    tried[rate, seed] = try_rate(suite, cell, start, plan, rate, layout)
+                    stopped = result("interrupted", "stopped")
+                    stopped.write(layout.search_file(recipe, start.column))
+    except RefusedCellError as refusal:
+        return result("refused", str(refusal))
+    areas = {s: [tried[rate, seed].area for seed in plan.seeds] for s, rate in rates.items()}
+    return result("finished", rate=rates[plan.choose(areas)])
+
+
+def trial_config(
+    suite: Suite, cell: Cell, start: ColumnResult, plan: RateSearch, rate: float | None = None
+) -> TrainConfig:
+    """Make the configuration of a trial: the cell's with the search's share of its budget.
+
+    Args:
+        suite: The suite.
+        cell: The row, the column and the search seed.
+        start: The start of the column.
+        plan: The search.
+        rate: Learning rate of the policy; None takes the row's own there.
+
+    Raises:
+        RefusedCellError: The recipe's settings are invalid.
+    """
+    limits = suite.column(cell.column).limits.part(plan.share)
+    return make_train_config(suite, cell, start, cell.seed, limits, rate)
 
 
 def try_rate(
-    suite: Suite, cell: Cell, start: ColumnResult, rate: float, layout: Layout
-) -> TriedRate | None:
-    """Train a row with a rate; None where the rollouts are not the policy's own.
+    suite: Suite, cell: Cell, start: ColumnResult, plan: RateSearch, rate: float, layout: Layout
+) -> TriedRate:
+    """Train a row with a rate.
 
     Args:
-        suite: The suite; it has a search.
+        suite: The suite.
         cell: The row, the column and the search seed.
         start: The start of the column.
+        plan: The search.
         rate: Learning rate of the policy.
         layout: The folder.
 
     Raises:
         RefusedCellError: The recipe cannot be trained there.
     """
-    assert suite.lr_search is not None
-    column = suite.column(cell.column)
-    limits = column.limits.part(suite.lr_search.share)
-    config = make_train_config(suite, cell, start, cell.seed, limits, rate)
-    if not config.recipe.rollout.samples:
-        return None
+    config = trial_config(suite, cell, start, plan, rate)
     folder = layout.search_dir(cell, rate)
     with open_trainer(config, folder) as trainer, settled_heap():
         trainer.run()
     rows = read_metrics(folder / "metrics.jsonl")
-    area = mean_over_budget(read_training(config, rows, column.measure), limits.tokens)
+    column = suite.column(cell.column)
+    curve = read_training(config, rows, column.measure)
+    area = mean_over_budget(curve, column.limits.part(plan.share).tokens)
     return TriedRate(rate=rate, seed=cell.seed, area=area, used=read_cost(rows))
-
-
-def best_rate(tried: list[TriedRate], rates: tuple[float, ...]) -> float | None:
-    """Return the rate with the largest mean area, the first of equal ones; None without an area."""
-    means = {}
-    for rate in rates:
-        areas = [trial.area for trial in tried if trial.rate == rate and trial.area is not None]
-        if areas:
-            means[rate] = sum(areas) / len(areas)
-    return max(means, key=lambda rate: means[rate]) if means else None
 
 
 def make_search(

@@ -13,9 +13,10 @@ from ...algos.recipes import ONE_GRADIENT
 from ...envs.core.errors import MissingExtraError
 from ...envs.utils.seed_tests import MIN_SEEDS
 from .cell import CellResult, Machine
+from .comparison import Comparison
 from .curves import Unit, budget_lines, env_lines
 from .plots import Plot, Tick, colours, plot, short, whiskers
-from .ranking import Comparison, Ranking, collect_costs, compare_by_column, rank_recipes
+from .ranking import Ranking, collect_costs, compare_by_column, rank_recipes
 from .results import Place, Results, Spread
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -257,7 +258,7 @@ def _heat_map(results: Results, places: Places, found: Comparisons, name: str) -
 
 def _value(name: str, place: Place, found: Comparison | None) -> float | None:
     if name == "against":
-        return found.test.difference if found is not None and found.test is not None else None
+        return None if found is None else found.difference
     value = getattr(place, name)
     return None if value is None else value.mean
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_serializer, model_validator
@@ -95,8 +95,8 @@ class SuiteEnv(Form):
         checkpoint_every: Training steps between checkpoints of a cell; 0 for cells of seconds,
             which write their metrics alone, are saved when they are interrupted, and begin again
             when they are killed.
-        measure: What the column is about, and what areas are taken of: ``success``, or a metric of
-            the environment that every episode reports.
+        measure: What the column is about, and what areas are taken of: ``success``, ``return``, or
+            a metric of the environment that every episode reports.
         threshold: Value of the measure whose cost in tokens is reported; None for none.
         tokens_per_step: Sampled tokens of a training step, common to all recipes; None leaves each
             recipe its number of groups.
@@ -176,25 +176,49 @@ class SuiteRecipe(Form):
 class RateSearch(Form):
     """A search for the learning rate of every row in every column, before its cells.
 
-    Every rate trains with every search seed under a part of the budget; the rate with the largest
-    mean area under the column's measure is taken, the first of equal ones.
+    Multiples of the rate that the row has there are tried with every search seed under a part of
+    the budget. Another one than its own is taken only where it leads clearly: choosing the best of
+    a few noisy areas would give rows different rates by luck, and the seeds of a cell, which share
+    the rate, could not show that.
 
     Attributes:
-        rates: Learning rates of the policy (``optim.lr``), the same for all rows.
+        scales: Multiples of the row's own learning rate (``optim.lr``); the first one is 1.
         seeds: Training seeds of the search; none of them is a seed of a cell.
         share: Part of the cell's budget that each trial has.
+        margin: Lead in the mean area under the column's measure from which another rate is taken;
+            it has to lead with every seed, too.
     """
 
-    rates: tuple[float, ...] = Field(min_length=2)
+    scales: tuple[float, ...] = Field(min_length=2)
     seeds: tuple[int, ...] = Field(min_length=1)
     share: float = Field(gt=0, le=1)
+    margin: float = Field(default=0.05, ge=0)
 
-    @field_validator("rates")
+    @field_validator("scales")
     @classmethod
-    def _positive(cls, rates: tuple[float, ...]) -> tuple[float, ...]:
-        if min(rates) <= 0 or len(set(rates)) != len(rates):
-            raise ValueError(f"rates {rates}: expected different ones above 0")
-        return rates
+    def _own_first(cls, scales: tuple[float, ...]) -> tuple[float, ...]:
+        if min(scales) <= 0 or len(set(scales)) != len(scales) or scales[0] != 1:
+            raise ValueError(f"scales {scales}: expected different ones above 0, 1 first")
+        return scales
+
+    def choose(self, areas: Mapping[float, Sequence[float | None]]) -> float:
+        """Return the scale with the largest mean area if it leads 1 clearly, else 1.
+
+        Args:
+            areas: Areas by scale, by seed in the same order; None where a trial has none, which
+                counts against its scale.
+        """
+        tried = {
+            scale: values
+            for scale, found in areas.items()
+            if len(values := [area for area in found if area is not None]) == len(found) > 0
+        }
+        if 1.0 not in tried:
+            return 1.0
+        best = max(tried, key=lambda scale: sum(tried[scale]))
+        leads = [ours - own for ours, own in zip(tried[best], tried[1.0], strict=True)]
+        clear = min(leads) > 0 and sum(leads) / len(leads) > self.margin
+        return best if clear else 1.0
 
 
 _NO_NUMBERS = ("name", "rows", "row_settings", "checkpoint_every")
@@ -228,7 +252,7 @@ class Suite(Form):
         trials: Trials of every evaluation task after training, beside a greedy one.
         eval_temperature: Sampling temperature of the trials; above 0.
         max_batch: Maximum batch size of sampling.
-        lr_search: How the learning rate of each row is chosen; None takes the recipes' own.
+        lr_search: How the learning rate of each row is chosen; None takes its own.
         min_effect: Difference of areas below which no row is called above or below another.
         equivalence: Difference of areas within which rows are called equivalent.
         device: ``cpu``, ``cuda`` or ``auto``.

@@ -170,12 +170,12 @@ def _own_starter(row: EnvironmentSpec, settings: Mapping[str, Any]) -> TaughtSta
 
 STANDARD = Suite(
     name="standard",
-    version=2,
+    version=3,
     about="small taught models that learn for real, five seeds, on one workstation",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("standard", _standard),
     seeds=(0, 1, 2, 3, 4),
-    lr_search=RateSearch(rates=(1e-4, 3e-4, 1e-3), seeds=(100,), share=0.25),
+    lr_search=RateSearch(scales=(1.0, 0.3, 3.0), seeds=(100, 101), share=0.25),
     trials=4,
     device="auto",
     dtype="auto",

@@ -22,7 +22,7 @@ from ...algos.rollouts import EpisodeRunner
 from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.errors import BadValueError
 from .cell import Tries
-from .measure import SUCCESS
+from .measure import RETURN, SUCCESS
 from .suite import Suite, SuiteEnv
 
 TRIAL_SEED = 1000
@@ -100,9 +100,11 @@ def _scored(episode: EpisodeScore) -> bool:
 
 
 def _measured(episode: EpisodeScore, measure: str) -> float:
+    if measure == RETURN:
+        return episode.return_
     if measure not in episode.metrics:
         raise BadValueError(
             f"measure {measure!r}: the episode of task {episode.task_id} does not report it; "
-            f"expected 'success' or one of {', '.join(sorted(episode.metrics)) or 'none'}."
+            f"expected one of {', '.join(sorted({SUCCESS, RETURN, *episode.metrics}))}."
         )
     return float(episode.metrics[measure])

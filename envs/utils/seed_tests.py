@@ -80,6 +80,17 @@ class SeedTest(BaseModel):
     detectable: float
     equivalence_p: float | None = None
 
+    def reverse(self) -> SeedTest:
+        """Return the test of theirs minus ours, against the negated margin."""
+        return self.model_copy(
+            update={
+                "margin": 0.0 - self.margin,  # no minus zero
+                "difference": -self.difference,
+                "low95": -self.high95,
+                "high95": -self.low95,
+            }
+        )
+
 
 class SeedDecision(NamedTuple):
     """What a comparison over seeds says, and why."""

@@ -5,7 +5,7 @@ Everything is deterministic: the same numbers always give the same intervals and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import comb
 from typing import Any, NamedTuple
 
@@ -21,8 +21,6 @@ PERMUTATIONS = 9999
 """Sign patterns that are tried at most; up to 13 tasks that differ have fewer, and all are."""
 _BLOCK = 500
 Floats = npt.NDArray[np.float64]
-Statistic = Callable[[Floats], float]
-"""A number from the means of several samples."""
 
 
 class Estimate(BaseModel):
@@ -135,60 +133,6 @@ def estimate_of_means(samples: Sequence[Sequence[float]]) -> Estimate:
     return _percentile_interval(mean, total / len(arrays))
 
 
-def two_stage(
-    groups: Mapping[str, Sequence[Sequence[float] | Floats]],
-    statistic: Statistic | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
-    """Return a statistic of the groups' means, resampling runs in groups and episodes in runs.
-
-    Groups (environments) are given, not drawn: they are never resampled. Of each group, as many
-    runs as it has are drawn with replacement, and of every drawn run as many episodes. With one run
-    per group the interval covers the choice of tasks alone.
-
-    Args:
-        groups: Of each group its runs, of each run its episodes' values.
-        statistic: Of the groups' means; left out: their mean.
-        resamples: Bootstrap samples.
-        seed: Of the resampling.
-
-    Raises:
-        BadValueError: Nothing to take a mean of, or a value that is not finite.
-    """
-    if not groups or not all(groups.values()):
-        raise BadValueError("bootstrap: there is an environment without a run; leave it out.")
-    take = statistic or _mean
-    rng = np.random.default_rng(seed)
-    point = np.empty(len(groups))
-    drawn = np.empty((resamples, len(groups)))
-    for at, runs in enumerate(groups.values()):
-        arrays = [_finite(run, "bootstrap") for run in runs]
-        point[at] = np.mean([run.mean() for run in arrays])
-        drawn[:, at] = _resample_runs(arrays, rng, resamples)
-    mean = float(take(point))
-    if bool((drawn == point).all()):
-        return Estimate(mean=mean, low95=mean, high95=mean)
-    return _percentile_interval(mean, [float(take(row)) for row in drawn])
-
-
-def interquartile_mean(values: Sequence[float] | Floats) -> float:
-    """Return the mean of the middle half: a quarter is cut at each end.
-
-    Where a quarter is not a whole number of values, the fraction that remains weighs less, so that
-    no value jumps in or out when one more is added.
-
-    Raises:
-        BadValueError: No values, or one that is not finite.
-    """
-    ordered = np.sort(_finite(values, "interquartile mean"))
-    n = len(ordered)
-    # Value i covers the share [i / n, (i + 1) / n]; what of it lies in the middle half counts.
-    edges = np.arange(n + 1) / n
-    weights = np.clip(edges[1:], 0.25, 0.75) - np.clip(edges[:-1], 0.25, 0.75)
-    return float(weights @ ordered / weights.sum())
-
-
 def over_runs(values: Sequence[float], bound: float = 0.0) -> OverRuns:
     """Return Student's t interval and test over runs, for numbers that a run has only one of.
 
@@ -282,20 +226,6 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
     )
 
 
-def improvement(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the probability that a value of ours exceeds one of theirs; equal ones count half.
-
-    Raises:
-        BadValueError: A side without values.
-    """
-    if not len(ours) or not len(theirs):
-        raise BadValueError("probability of improvement: a side has no values.")
-    from scipy.stats import mannwhitneyu  # slow to import
-
-    u = mannwhitneyu(ours, theirs, method="asymptotic").statistic
-    return float(u) / (len(ours) * len(theirs))
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return the p-values adjusted for their number after Holm, in the order given.
 
@@ -351,25 +281,6 @@ def _percentile_interval(mean: float, drawn: Sequence[float] | Floats) -> Estima
     return Estimate(mean=mean, low95=float(min(low, mean)), high95=float(max(high, mean)))
 
 
-def _resample_runs(runs: Sequence[Floats], rng: np.random.Generator, resamples: int) -> Floats:
-    """Return means of resampled runs of resampled episodes, one per bootstrap sample."""
-
-    def means(values: Floats) -> Floats:
-        if values.max() == values.min():
-            return np.full(resamples, values.mean())
-        return _resampled_means(values, rng, resamples)
-
-    if len(runs) == 1:
-        return means(runs[0])
-    total = np.zeros(resamples)
-    for _ in runs:
-        # A run that is drawn twice brings other episodes the second time.
-        fresh = np.stack([means(run) for run in runs])
-        chosen = rng.integers(len(runs), size=resamples)
-        total += fresh[chosen, np.arange(resamples)]
-    return total / len(runs)
-
-
 def _resampled_means(values: Floats, rng: np.random.Generator, resamples: int) -> Floats:
     out = np.empty(resamples)
     block = max(1, 1_000_000 // len(values))  # a million draws at a time
@@ -377,16 +288,3 @@ def _resampled_means(values: Floats, rng: np.random.Generator, resamples: int) -
         rows = min(block, resamples - at)
         out[at : at + rows] = values[rng.integers(len(values), size=(rows, len(values)))].mean(1)
     return out
-
-
-def _finite(values: Sequence[float] | Floats, who: str) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or not bool(np.isfinite(array).all()):
-        raise BadValueError(
-            f"{who}: got {array.tolist()!r}; expected finite numbers, at least one."
-        )
-    return array
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean())

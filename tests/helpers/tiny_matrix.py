@@ -117,11 +117,11 @@ def search(suite: Suite, recipe: str, name: str) -> SearchResult:
         column=name,
         state="finished",
         tried=tuple(
-            TriedRate(rate=rate, seed=seed, area=0.1 * i, used=Used(tokens=10, steps=1))
+            TriedRate(rate=1e-3 * scale, seed=seed, area=0.1 * i, used=Used(tokens=10, steps=1))
             for seed in plan.seeds
-            for i, rate in enumerate(plan.rates[:2])
+            for i, scale in enumerate(plan.scales[:2])
         ),
-        rate=plan.rates[1],
+        rate=1e-3 * plan.scales[1],
     )
 
 

@@ -22,7 +22,6 @@ from turngym.benchmarks.claims.report import (
 from turngym.benchmarks.claims.run import run_claims
 from turngym.benchmarks.claims.training import (
     PersistentExecutor,
-    area_of_training,
     largest_drop,
 )
 from turngym.benchmarks.cli.main import REFUSED, main
@@ -152,22 +151,11 @@ def test_areas_and_steps_come_from_what_training_logged(ran) -> None:
         before = end
     total += steps[-1]["rollout/success_frac"] * (limit - before)
     assert run.values["area"] == {RUN: pytest.approx(total / limit)}
-    assert "area_right" not in run.values  # Bandit-v0 has no letters
+    assert run.values["area_return"] == run.values["area"]  # Bandit-v0 pays 1 for success
+    assert "area_right" not in run.values  # it has no letters
     assert arm.optimizer_steps == sum(r.used.optimizer_steps for r in arm.runs) / 2
     assert set(run.values["greedy"]) == set(run.values["success"])
     assert columns_of(first) == [("success", "points"), ("greedy", "points")]
-
-
-def test_the_area_of_training_by_hand() -> None:
-    def row(tokens: float, value: float) -> dict[str, float]:
-        return {"budget/tokens": tokens, "rollout/success_frac": value}
-
-    key = "rollout/success_frac"
-    rows = [row(40, 0.0), row(80, 0.5), {"eval/x": 1.0}, row(120, 1.0)]
-    assert area_of_training(rows, key, 100) == pytest.approx((40 * 0.5 + 20 * 1.0) / 100)
-    assert area_of_training(rows[:2], key, 100) == pytest.approx((40 * 0.5 + 20 * 0.5) / 100)
-    assert area_of_training([row(500, 0.3)], key, 100) == pytest.approx(0.3)
-    assert area_of_training([], key, 100) is None
 
 
 def test_what_cannot_run_is_not_decided_and_says_why(ran) -> None:
@@ -338,8 +326,9 @@ def test_definitions_are_checked(changes, says) -> None:
     ("words", "says"),
     [
         (["--only", "maskign"], "Did you mean 'masking'?"),
-        (["--list", "--report"], "exclude each other"),
-        (["--null", "--report"], "exclude each other"),
+        (["--list", "--report"], "--report does not go with claims --list, which takes --only."),
+        (["--null", "--seeds", "7"], "does not go with claims --null, which takes no other option"),
+        (["--report", "--only", "masking"], "--only does not go with claims --report"),
         (["--workers", "0"], "expected at least 1"),
         (["--seeds", "0"], "expected 1 to 20"),
         (["--report", "--out", "nowhere"], "no outcome of a claim"),

@@ -135,12 +135,12 @@ def test_prefixes_decide_the_lottery_and_not_fork(
     from turngym.agents.warm_start.settings import StarterSettings
     from turngym.algos.training.config import EnvConfig, EvalConfig
     from turngym.benchmarks.ladder.probe import Probe, probe
-    from turngym.benchmarks.ladder.suites import WEIGHTS
+    from turngym.benchmarks.matrix.starts import LETTERS_SHAPE
 
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
 
     def measure(env_id: str, mistakes: float) -> Probe:
-        shape: dict[str, Any] = WEIGHTS
+        shape: dict[str, Any] = dict(LETTERS_SHAPE)
         settings = StarterSettings(
             **shape,
             vocab_size=280,

@@ -6,24 +6,16 @@ from pathlib import Path
 
 import pytest
 from helpers.made_ladder import fill_ladder, small_ladder
-from hypothesis import given
-from hypothesis import strategies as st
 
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.ladder.families import FAMILIES, find_family
-from turngym.benchmarks.ladder.rates import (
-    MARGIN,
-    choose_rates,
-    clear_best,
-    list_changes,
-    search_cost,
-)
-from turngym.benchmarks.ladder.suites import AGAIN, LADDER, LADDER_RATES, SCALES, column_of
+from turngym.benchmarks.ladder.rates import choose_rates, list_changes, search_cost
+from turngym.benchmarks.ladder.suites import AGAIN, LADDER, LADDER_RATES, RATE_SEARCH, column_of
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.envs.core.errors import BadValueError
 
-AREAS = st.tuples(st.floats(0, 1), st.floats(0, 1))
+PACKED = Path(__file__).resolve().parents[3] / "benchmarks" / "results" / "ladder-rates.jsonl.gz"
 
 
 def part() -> Suite:
@@ -40,6 +32,16 @@ def fill(folder: Path, suite: Suite) -> None:
         return (0.6 if slow else 0.0) if row == "ppo" else 0.5, 0.5
 
     fill_ladder(folder, suite, wanted)
+
+
+def test_the_ladders_rates_are_those_of_the_packed_search() -> None:
+    chosen = choose_rates(Results.read(PACKED))
+    assert [(one.family, one.row) for one in chosen] == [
+        (family.name, row) for family in FAMILIES.values() for row in family.rows
+    ]
+    assert {one.family: one.own for one in chosen} == {f.name: f.lr for f in FAMILIES.values()}
+    rates = {family.name: dict(family.rates) for family in FAMILIES.values() if family.rates}
+    assert list_changes(chosen) == rates
 
 
 def test_a_row_that_collapses_at_the_familys_rate_gets_another(
@@ -70,22 +72,11 @@ def test_results_of_another_suite_are_refused(tmp_path: Path) -> None:
         choose_rates(Results.read(tmp_path))
 
 
-@given(st.lists(AREAS, min_size=3, max_size=3))
-def test_another_rate_leads_with_every_seed_and_by_the_margin(areas: list[tuple[float, float]]):
-    rates = dict(zip((1.0, 0.3, 2.0), areas, strict=True))
-    best = clear_best(rates, 1.0)
-    if best != 1.0:
-        leads = [ours - own for ours, own in zip(rates[best], rates[1.0], strict=True)]
-        assert min(leads) > 0
-        assert sum(leads) / 2 > MARGIN
-        assert sum(rates[best]) == max(map(sum, rates.values()))
-
-
 def test_seeds_of_the_search_count_nowhere_else() -> None:
-    assert SCALES[0] == 1.0
     offsets = {row.seed_offset for row in LADDER.recipes}
     used = {seed + offset for seed in range(10) for offset in offsets}
-    assert not used & set(LADDER_RATES.seeds)
+    assert not used & set(RATE_SEARCH.seeds)
+    assert LADDER_RATES.seeds == RATE_SEARCH.seeds
     assert all(AGAIN not in column.rows for column in LADDER_RATES.envs)
 
 

@@ -68,22 +68,25 @@ def test_four_of_five_seeds_are_enough_and_three_are_not(tmp_path: Path) -> None
 
 def test_verdicts_are_over_seeds_and_the_control_is_equivalent(scores: list[FamilyScore]) -> None:
     rows = {row.label: row for row in scores[0].rows}
-    verdicts = {label: row.middle and row.middle.decision.verdict for label, row in rows.items()}
+    verdicts = {label: row.middle and row.middle.verdict for label, row in rows.items()}
     assert verdicts["treegrpo"] == "above"
     assert verdicts["spo"] == "below"
     assert verdicts["arpo"] == "equivalent"
     assert verdicts["grpo again"] == "equivalent"
     assert verdicts["grpo"] is None
-    equal = {label: row.equal and row.equal.decision.verdict for label, row in rows.items()}
+    equal = {label: row.equal and row.equal.verdict for label, row in rows.items()}
     assert {v for v in equal.values() if v} == {"equivalent"}
     tree = rows["treegrpo"].middle
     assert tree is not None
-    assert tree.test.n == 5
-    assert tree.test.paired
+    assert tree.test is not None
+    assert tree.adjusted is not None
+    assert (tree.seeds, tree.test.paired) == (5, True)
+    assert tree.adjusted > tree.test.p_value  # Holm over the family's rows
     again = rows["grpo again"].middle
     assert again is not None
+    assert again.test is not None
     assert not again.test.paired
-    assert tree.adjusted > tree.test.p_value  # Holm over the family's rows
+    assert again.adjusted == again.test.p_value  # it is no part of the family
 
 
 def test_two_seeds_decide_nothing(tmp_path: Path) -> None:
@@ -91,7 +94,7 @@ def test_two_seeds_decide_nothing(tmp_path: Path) -> None:
     row = score_ladder(Results.read(tmp_path), None, "grpo")[0].row("treegrpo")
     assert row is not None
     assert row.middle is not None
-    assert row.middle.decision.verdict == "not decided"
+    assert row.middle.verdict == "not decided"
 
 
 def test_a_row_with_another_ones_gradient_has_its_score(scores: list[FamilyScore]) -> None:

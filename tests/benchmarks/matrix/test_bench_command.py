@@ -44,7 +44,19 @@ def test_grpo_step(benchmark):
         (["--suite", "quick", "--workers", "0"], "expected at least 1"),
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
         (["--report", "nowhere"], "no suite.json"),
-        (["--report", "nowhere", "--workers", "2"], "--workers does not go with --report"),
+        (
+            ["--report", "nowhere", "--workers", "2"],
+            "--workers does not go with bench --report, which takes --out and --baseline.",
+        ),
+        (
+            ["--report", "nowhere", "--only", "env=x", "--reuse", "y", "--executor", "ray"],
+            "--executor, --reuse and --only do not go with bench --report",
+        ),
+        (["--pack", "nowhere", "--baseline", "ppo"], "takes --out."),
+        (["--guide", "nowhere", "--ray-address", "auto"], "--ray-address does not go with"),
+        (["--speed", "--baseline", "ppo"], "--baseline does not go with bench --speed"),
+        (["--suite", "ladder", "--oracle", "--workers", "2"], "takes --suite, --out and --only."),
+        (["--suite", "ladder", "--oracle", "--reuse", "x"], "--reuse does not go with"),
         (["--pack", "nowhere", "--report", "nowhere"], "give one of"),
         (["--pack", "nowhere", "--out", "a.jsonl"], "no suite.json"),
         (["--speed", "--only", "file=nothing"], "unknown speed file 'nothing'"),
@@ -93,6 +105,11 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert "2 finished; 2 were there before" in said
     assert (out / "report.html").is_file()
     assert not (out / "logs").exists()
+    elsewhere = tmp_path / "elsewhere"
+    words = ["--report", str(out), "--out", str(elsewhere), "--baseline", "nobody"]
+    assert main(["bench", *words]) == REFUSED
+    assert "unknown recipe 'nobody'. Known: grpo, ppo" in capsys.readouterr().err
+    assert not elsewhere.exists()
 
 
 def test_the_table_shows_every_state(tmp_path: Path) -> None:

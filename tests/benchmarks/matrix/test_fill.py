@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from helpers.tiny_matrix import Quiet, tiny
 
+from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.trainer import Trainer
 from turngym.benchmarks.matrix.cell import CellResult
@@ -119,7 +120,7 @@ def test_an_interrupted_cell_ends_in_the_same_numbers(
 def test_a_learning_rate_is_searched_and_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = RateSearch(rates=(1e-4, 3e-3), seeds=(50, 51), share=0.5)
+    plan = RateSearch(scales=(1, 20), seeds=(50, 51), share=0.5, margin=0.0)
     suite = tiny(("grpo", "sft"), lr_search=plan)
     layout = started(tmp_path / "out", suite)
     real, runs = Trainer.run, []
@@ -142,12 +143,12 @@ def test_a_learning_rate_is_searched_and_resumed(
     search = layout.search(suite, "grpo", "Bandit-v0")
     assert search is not None
     assert search.tried[0] == half.tried[0]
-    assert [(t.rate, t.seed) for t in search.tried] == [
-        (r, s) for s in (50, 51) for r in plan.rates
-    ]
+    own = make_recipe("grpo", small=True).optim.lr
+    rates = [scale * own for scale in plan.scales]
+    assert [(t.rate, t.seed) for t in search.tried] == [(r, s) for s in (50, 51) for r in rates]
     assert search.used.tokens <= 4 * 45  # half of 60 each, and a group
-    means = {r: sum(t.area or 0 for t in search.tried if t.rate == r) / 2 for r in plan.rates}
-    assert search.rate == max(plan.rates, key=lambda rate: (means[rate], -rate))
+    areas = {s: [t.area for t in search.tried if t.rate == s * own] for s in plan.scales}
+    assert search.rate == own * plan.choose(areas)
     cell = filled_cell(layout, suite)
     assert (cell.rate, cell.search) == (search.rate, search.used)
     assert runs[0].seed == 50

@@ -29,7 +29,7 @@ def test_columns_come_first_and_every_cell_once(tmp_path: Path) -> None:
 
 
 def test_a_learning_rate_is_searched_once_per_row_and_column(tmp_path: Path) -> None:
-    plan = RateSearch(rates=(1e-4, 1e-3), seeds=(50,), share=0.5)
+    plan = RateSearch(scales=(1, 10), seeds=(50,), share=0.5)
     suite = tiny(("grpo", "ppo"), seeds=(0, 1), lr_search=plan)
     suite = suite.model_copy(update={"recipes": (*suite.recipes, suite.recipes[0].again())})
     worker = Pretender(suite, Layout(tmp_path), lambda job: None)
@@ -47,7 +47,7 @@ def test_a_learning_rate_is_searched_once_per_row_and_column(tmp_path: Path) -> 
 
 
 def test_without_a_learning_rate_a_row_fails_alone(tmp_path: Path) -> None:
-    plan = RateSearch(rates=(1e-4, 1e-3), seeds=(50,), share=0.5)
+    plan = RateSearch(scales=(1, 10), seeds=(50,), share=0.5)
     suite = tiny(lr_search=plan)
 
     def act(job: Job) -> str | None:

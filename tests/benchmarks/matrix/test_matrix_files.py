@@ -16,7 +16,7 @@ from turngym.benchmarks.matrix.suite import RateSearch, Suite
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import BadValueError, DataError
 
-SEARCH = RateSearch(rates=(1e-4, 1e-3), seeds=(50,), share=0.5)
+SEARCH = RateSearch(scales=(1, 10), seeds=(50,), share=0.5)
 GONE = "FileNotFoundError: /home/somebody/data/a.json is missing"
 
 

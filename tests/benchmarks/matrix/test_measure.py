@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from turngym.algos.training.config import EnvConfig, EvalConfig
 from turngym.benchmarks.matrix.cell import TrainingCurve
 from turngym.benchmarks.matrix.measure import (
+    logged_measures,
     mean_over_budget,
     read_training_curve,
     running_means,
     tokens_to_threshold,
 )
+from turngym.benchmarks.matrix.trials import play_references
 from turngym.envs.core.errors import BadValueError
 
 CURVE = TrainingCurve(tokens=(10, 40, 100), calls=(1, 2, 3), values=(0.0, 0.5, 1.0))
@@ -25,16 +28,27 @@ def row(tokens: int, **metrics: float) -> dict[str, float]:
 def test_the_curve_is_that_of_the_training_steps() -> None:
     rows = [
         {"step": 0, "eval/dev/n": 4, "budget/tokens": 0, "budget/turns": 0},
-        row(10, success_frac=0.25, metric_right_mean=0.5),
+        row(10, success_frac=0.25, return_mean=0.5, metric_right_mean=0.5),
         row(20),  # every episode broke
-        row(30, success_frac=0.75, metric_right_mean=1.0),
+        row(30, success_frac=0.75, return_mean=2.0, metric_right_mean=1.0),
     ]
     success = read_training_curve(rows, "success")
     assert (success.tokens, success.calls, success.values) == ((10, 30), (5, 15), (0.25, 0.75))
     assert read_training_curve(rows, "right").values == (0.5, 1.0)
-    with pytest.raises(BadValueError, match="no such metric; expected 'success' or one of right"):
+    assert read_training_curve(rows, "return").values == (0.5, 2.0)
+    assert logged_measures(rows) == {"success", "return", "right"}
+    assert logged_measures(rows[:1]) == set()
+    with pytest.raises(BadValueError, match="no such metric; expected one of return, right, succ"):
         read_training_curve(rows, "coins")
     assert read_training_curve([], "success").values == ()
+
+
+def test_returns_are_measured_in_evaluations_too() -> None:
+    what = EvalConfig(name="dev", env=EnvConfig(id="Bandit-v0"), split="dev", n=4).make()
+    played = play_references(what, "return")
+    assert all(tries.measured == tries.returns for tries in played.values())
+    with pytest.raises(BadValueError, match=r"does not report it; expected one of .*return"):
+        play_references(what, "coins")
 
 
 def test_the_area_weighs_every_sampled_token_alike() -> None:

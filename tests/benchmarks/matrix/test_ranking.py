@@ -8,14 +8,10 @@ import pytest
 from helpers.tiny_matrix import filled, finished, tiny
 
 from turngym.benchmarks.matrix.cell import Cell, TrainingCurve
+from turngym.benchmarks.matrix.comparison import ONE_SEED
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
 from turngym.benchmarks.matrix.plots import label, nice_ticks, short
-from turngym.benchmarks.matrix.ranking import (
-    ONE_SEED,
-    collect_costs,
-    compare_by_column,
-    rank_recipes,
-)
+from turngym.benchmarks.matrix.ranking import collect_costs, compare_by_column, rank_recipes
 from turngym.benchmarks.matrix.results import Results, Scale
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError

@@ -19,7 +19,7 @@ from turngym.benchmarks.matrix.run import run_matrix
 from turngym.benchmarks.matrix.suite import RateSearch, Suite, SuiteRecipe
 from turngym.envs.core.errors import BadValueError, DataError
 
-SEARCH = RateSearch(rates=(1e-4, 1e-3), seeds=(50,), share=0.5)
+SEARCH = RateSearch(scales=(1, 10), seeds=(50,), share=0.5)
 Change = Callable[[Suite], dict[str, object]]
 
 
@@ -110,7 +110,7 @@ def test_learning_rates_are_kept_with_their_cells(tmp_path: Path) -> None:
     worker = Pretender(suite, Layout(tmp_path / "new"), lambda job: None)
     run_matrix(suite, tmp_path / "new", worker, Quiet(), suite.only(["env=Bandit-v0"]))
     assert worker.asked == [str(c) for c in suite.cells if c.seed == 2 and "Bandit" in c.column]
-    wider = newer(old, lambda s: {"lr_search": SEARCH.model_copy(update={"rates": (1e-3, 1e-2)})})
+    wider = newer(old, lambda s: {"lr_search": SEARCH.model_copy(update={"scales": (1.0, 3.0)})})
     assert reuse_results(wider, tmp_path / "wider", [tmp_path / "old"])[0].taken == 0
     assert not list((tmp_path / "wider").glob("searches/*"))
 

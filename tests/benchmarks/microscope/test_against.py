@@ -117,7 +117,9 @@ def test_sides_are_ranked_within_their_environment(matrix: Path, tmp_path: Path)
     assert columns == [ENVS[0]] * 2 + [ENVS[1]] * 2
 
 
-def test_what_does_not_fit_is_refused(matrix: Path, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = write(tmp_path / "a", [report("Fork-v0", {"grpo": 0.1})])
     with pytest.raises(DataError, match="no column of Fork-v0"):
         read_cells(str(matrix), other)
@@ -131,3 +133,6 @@ def test_what_does_not_fit_is_refused(matrix: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="earlier report"):
         read_cells(str(matrix), twice)
     assert main(["credit", "--against", str(matrix)]) == 2
+    words = ["--against", str(matrix), "--reports", other[0], "--env", "Keys-v0", "--noise", "1"]
+    assert main(["credit", *words]) == 2
+    assert "--env and --noise do not go with credit --against, which" in capsys.readouterr().err

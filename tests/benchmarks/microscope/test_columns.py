@@ -183,9 +183,18 @@ def test_what_does_not_fit_is_refused(
     assert "another one" in sweep.failed["doors (start)"]
     with pytest.raises(DataError, match=r"no credit\.json"):
         compare_reports(str(matrix), [str(tmp_path)])
-    assert main(["credit", "--only", "row=grpo"]) == 2
-    assert main(["credit", "--matrix", str(matrix), "--recipe", "ppo"]) == 2
-    assert "--matrix takes recipes" in capsys.readouterr().err
+    for words, says in (
+        (["--only", "row=grpo"], "--only needs --matrix."),
+        (["--at", "start", "--batches", "2"], "--at and --batches need --matrix."),
+        (["--anchors", "5"], "--anchors needs --resample."),
+        (["--matrix", str(matrix), "--recipe", "ppo"], "--recipe does not go with credit --matrix"),
+        (
+            ["--matrix", str(matrix), "--groups", "3", "--max-batch", "8"],
+            "--max-batch and --groups",
+        ),
+    ):
+        assert main(["credit", *words]) == 2
+        assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -9,87 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import trim_mean
 
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import (
     bootstrap_mean,
     holm,
-    improvement,
-    interquartile_mean,
     paired,
     pass_all,
     pass_at,
     sign_flip_p,
     student_mean,
-    two_stage,
 )
-
-NUMBER = st.floats(-100, 100)
-SAMPLE = st.lists(NUMBER, min_size=1, max_size=12)
-
-
-def test_interquartile_mean_by_hand() -> None:
-    assert interquartile_mean([1, 2, 3, 4]) == 2.5
-    assert interquartile_mean([0, 10, 10, 1000]) == 10
-    assert interquartile_mean([3]) == 3
-    # of six values the second and fifth count half: (0.5 * 2 + 3 + 4 + 0.5 * 9) / 3
-    assert interquartile_mean([1, 2, 3, 4, 9, 99]) == pytest.approx(12.5 / 3)
-
-
-@given(st.lists(NUMBER, min_size=1, max_size=10).map(lambda v: v * 4))
-def test_interquartile_mean_is_scipys_where_quarters_are_whole(values: list[float]) -> None:
-    assert interquartile_mean(values) == pytest.approx(trim_mean(values, 0.25), abs=1e-9)
-
-
-@given(SAMPLE, NUMBER)
-def test_interquartile_mean_lies_within_and_moves_along(values: list[float], by: float) -> None:
-    got = interquartile_mean(values)
-    assert min(values) - 1e-9 <= got <= max(values) + 1e-9
-    assert interquartile_mean([v + by for v in values]) == pytest.approx(got + by, abs=1e-6)
-
-
-def test_intervals_are_the_same_every_time_and_cover_the_mean() -> None:
-    seeds = {"a": [[0.0, 1.0, 1.0, 0.0, 1.0]], "b": [[1.0, 1.0, 0.0, 0.0, 0.0]]}
-    first = two_stage(seeds)
-    assert first == two_stage(seeds)
-    assert first.mean == 0.5
-    assert first.low95 < 0.5 < first.high95
-
-
-def test_a_group_counts_the_same_however_large() -> None:
-    assert two_stage({"a": [[1.0] * 100], "b": [[0.0]]}).mean == 0.5
-
-
-def test_equal_values_have_an_interval_of_no_width() -> None:
-    got = two_stage({"a": [[2.0, 2.0]], "b": [[4.0, 4.0, 4.0]]})
-    assert (got.mean, got.low95, got.high95) == (3.0, 3.0, 3.0)
-
-
-def test_the_interval_of_one_group_is_that_of_its_mean() -> None:
-    values = np.random.default_rng(0).normal(size=200)
-    got = two_stage({"a": [values]})
-    error = values.std() / np.sqrt(len(values))
-    assert got.low95 == pytest.approx(values.mean() - 1.96 * error, abs=0.15 * error)
-    assert got.high95 == pytest.approx(values.mean() + 1.96 * error, abs=0.15 * error)
-
-
-def test_runs_that_differ_widen_the_interval() -> None:
-    same = two_stage({"w": [[0.0, 1.0] * 20, [0.0, 1.0] * 20, [0.0, 1.0] * 20]})
-    apart = two_stage({"w": [[0.0] * 40, [0.5] * 40, [1.0] * 40]})
-    assert same.mean == apart.mean == 0.5
-    assert apart.high95 - apart.low95 > 2 * (same.high95 - same.low95)
-
-
-def test_worlds_are_never_resampled() -> None:
-    got = two_stage({"easy": [[1.0, 1.0]], "hard": [[0.0, 0.0]]})
-    assert (got.low95, got.high95) == (0.5, 0.5)
-
-
-@pytest.mark.parametrize("bad", [{}, {"w": []}, {"w": [[]]}, {"w": [[float("nan")]]}])
-def test_nothing_to_take_a_mean_of(bad: dict[str, list[list[float]]]) -> None:
-    with pytest.raises(BadValueError, match="bootstrap"):
-        two_stage(bad)
 
 
 def test_paired_by_hand() -> None:
@@ -120,18 +50,6 @@ def test_paired_is_antisymmetric(pairs: list[tuple[int, int]]) -> None:
     assert 0 < one.p_value <= 1
 
 
-def test_improvement_by_hand() -> None:
-    assert improvement([2, 3], [1, 2]) == (1 + 0.5 + 1 + 1) / 4
-    assert improvement([1], [1]) == 0.5
-
-
-@given(SAMPLE, SAMPLE)
-@settings(deadline=None)
-def test_improvements_of_both_sides_are_one(ours: list[float], theirs: list[float]) -> None:
-    both = improvement(ours, theirs) + improvement(theirs, ours)
-    assert both == pytest.approx(1)
-
-
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
@@ -151,8 +69,6 @@ def test_holm_keeps_the_order_and_never_lowers(p: list[float]) -> None:
 def test_comparisons_need_both_sides(bad: tuple[list[float], list[float]]) -> None:
     with pytest.raises(BadValueError, match="paired"):
         paired(*bad)
-    with pytest.raises(BadValueError, match="no values"):
-        improvement([], [1.0])
 
 
 def test_passes_by_hand() -> None:

@@ -1,0 +1,135 @@
+"""Two rows against each other over the training seeds: the one comparison of every report.
+
+The unit is a training seed. Rows share starts, tasks and seeds, so their seeds are paired; an A/A
+row has seeds of its own and is compared unpaired. Holm's correction is over a family of tests, and
+what they say is decided by :func:`~turngym.envs.utils.seed_tests.decide_seeds`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ...envs.utils.seed_tests import MIN_SEEDS, Decision, SeedTest, compare_seeds, decide_seeds
+from ...envs.utils.statistics import holm
+from .suite import Suite
+
+APART = ("above", "below")
+"""Verdicts of rows that differ."""
+MIN_RUNS = 2
+"""Fewest seeds that an interval or a test takes."""
+ONE_SEED = f"one seed decides nothing; at least {MIN_SEEDS} are needed"
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row against another one over the training seeds.
+
+    Attributes:
+        other: The other row.
+        test: Student's t over seeds; None with fewer than two seeds.
+        adjusted: Its p-value after Holm over its family; of an A/A row its own, and None likewise.
+        verdict: ``above``, ``below``, ``equivalent`` or ``not decided``.
+        why: The reason, with the number of seeds that would decide.
+    """
+
+    other: str
+    test: SeedTest | None
+    adjusted: float | None
+    verdict: Decision
+    why: str
+
+    @property
+    def seeds(self) -> int:
+        """Return the number of seeds that were compared; 0 without a test."""
+        return 0 if self.test is None else self.test.n
+
+    @property
+    def difference(self) -> float | None:
+        """Return the mean difference of areas; None without a test."""
+        return None if self.test is None else self.test.difference
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are seeds enough to decide."""
+        return self.seeds >= MIN_SEEDS
+
+    @property
+    def apart(self) -> bool:
+        """Whether the rows were found to differ."""
+        return self.verdict in APART
+
+    @property
+    def needs(self) -> str:
+        """Return the number of seeds that would decide; empty where the reason names none."""
+        found = re.search(r"needs ([\d,]+) seeds", self.why)
+        return found[1] if found and self.verdict == "not decided" else ""
+
+
+def compare_areas(
+    suite: Suite, ours: Mapping[int, float], theirs: Mapping[int, float], *, paired: bool = True
+) -> SeedTest | None:
+    """Test areas of two rows, given by seed; None with fewer than two seeds.
+
+    Args:
+        suite: The suite, for the bound of equivalence.
+        ours: Areas of a row.
+        theirs: Areas of the other one.
+        paired: Compare the seeds that both have; else all of them, by Welch's test.
+    """
+    if paired:
+        seeds = sorted(ours.keys() & theirs.keys())
+        left, right = [ours[s] for s in seeds], [theirs[s] for s in seeds]
+    else:
+        left, right = list(ours.values()), list(theirs.values())
+    if min(len(left), len(right)) < MIN_RUNS:
+        return None
+    return compare_seeds(left, right, paired=paired, bound=suite.equivalence)
+
+
+def adjust_family(tests: Mapping[Key, SeedTest | None]) -> dict[Key, float]:
+    """Return the p-values of the tests that there are, after Holm over all of them."""
+    found = {key: test.p_value for key, test in tests.items() if test is not None}
+    return dict(zip(found, holm(list(found.values())), strict=True))
+
+
+def decide_test(
+    suite: Suite,
+    test: SeedTest | None,
+    adjusted: float | None,
+    other: str,
+    *,
+    min_effect: float | None = None,
+) -> Comparison:
+    """Decide a comparison.
+
+    Args:
+        suite: The suite, for its bounds.
+        test: The test; None with fewer than two seeds, which decide nothing.
+        adjusted: Its p-value after Holm; None likewise.
+        other: The other row.
+        min_effect: Smallest difference that matters; None takes the suite's.
+    """
+    if test is None or adjusted is None:
+        return Comparison(other, None, None, "not decided", ONE_SEED)
+    least = suite.min_effect if min_effect is None else min_effect
+    decision = decide_seeds(test, adjusted, min_effect=least, bound=suite.equivalence)
+    return Comparison(other, test, adjusted, decision.verdict, decision.why)
+
+
+def decide_family(
+    suite: Suite,
+    tests: Mapping[Key, SeedTest | None],
+    other: str,
+    *,
+    min_effect: float | None = None,
+) -> dict[Key, Comparison]:
+    """Decide all comparisons of a family with one row, after Holm; see :func:`decide_test`."""
+    adjusted = adjust_family(tests)
+    return {
+        key: decide_test(suite, test, adjusted.get(key), other, min_effect=min_effect)
+        for key, test in tests.items()
+    }
