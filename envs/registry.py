@@ -249,6 +249,14 @@ _ENVIRONMENTS = (
         leaderboard=LeaderboardCell(),
     ),
     EnvironmentSpec(
+        id="Household-v0",
+        entry_point="turngym.envs.household.env:Household",
+        expert="turngym.envs.household.expert:Expert",
+        breakdown=("kind",),
+        summary="find, change and place things in a room: ALFWorld's game and generated houses",
+        warm_start=WarmStart(starter={"reader": "searcher"}),
+    ),
+    EnvironmentSpec(
         id="MixedTasks-v0",
         entry_point="turngym.envs.mixed_tasks.env:MixedTasks",
         splits=(*SPLITS, "hard"),

@@ -195,6 +195,11 @@ class Game(Shared):
     cool: int = 0
 
     @cached_property
+    def movable(self) -> int:
+        """Wanted objects that can be taken."""
+        return self.wanted & self.things.pickupable
+
+    @cached_property
     def wanted(self) -> int:
         """Objects of the type that the task asks for, fit for what it asks."""
         things, change = self.things, CHANGES.get(self.goal.kind)
@@ -208,6 +213,14 @@ class Game(Shared):
         if self.goal.kind == LIGHT:
             return ()
         return tuple(walk_bits(self.room.of_type(self.goal.place)))
+
+    @cached_property
+    def takers(self) -> Mapping[int, int]:
+        """Receptacles of the task's type that take each wanted object, as sets."""
+        return {
+            obj: sum(1 << place for place in self.targets if self.fits[place] >> obj & 1)
+            for obj in walk_bits(self.wanted)
+        }
 
     @cached_property
     def lamps(self) -> int:

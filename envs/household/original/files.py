@@ -1,4 +1,4 @@
-"""ALFWorld's games from files: ``game.tw-pddl`` as downloaded, or many of them packed in one file."""
+"""ALFWorld's games from files: ``game.tw-pddl`` as downloaded, or many packed in one file."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def compile_problem(problem: str, task: str, name: str) -> Game:
 def _compile(facts: Facts, goal: Goal, task: str, name: str) -> Game:
     names = _name_all(facts)
     place_types = {place: kind for place, kind in facts["receptacletype"]}
-    at = dict(facts["receptacleatlocation"])
+    at = {place: location for place, location in facts["receptacleatlocation"]}
     places = sorted(place for place in at if place in place_types)
     locations = sorted({at[place] for place in places})
     openable = _first(facts["openable"])

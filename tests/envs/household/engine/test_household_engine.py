@@ -87,7 +87,7 @@ def test_an_apple_is_cleaned_and_the_task_won_on_the_current_state() -> None:
 
 
 def test_heat_and_cool_undo_each_other_and_cool_alone_is_cold() -> None:
-    state, texts = play(
+    _, texts = play(
         make_kitchen(),
         "go to shelf 1",
         "take apple 2 from shelf 2",
