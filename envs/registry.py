@@ -254,7 +254,13 @@ _ENVIRONMENTS = (
         expert="turngym.envs.household.expert:Expert",
         breakdown=("kind",),
         summary="find, change and place things in a room: ALFWorld's game and generated houses",
+        # The searcher is imitated, not the expert, who goes straight to what nobody was shown.
         warm_start=WarmStart(starter={"reader": "searcher"}),
+        matrix={
+            "quick": _quick(4_000, 500, 12, max_steps=8),
+            "standard": MatrixColumn(tokens=400_000, calls=60_000, max_tokens=16),
+            "full": MatrixColumn(calls=400_000, max_tokens=64),
+        },
     ),
     EnvironmentSpec(
         id="MixedTasks-v0",
