@@ -58,7 +58,6 @@ SHORT_TEMPLATES: Mapping[str, Sequence[str]] = MappingProxyType(
 )
 PREFIX = "Your task is to: "
 _DRAWS = 256
-_RETRIES = 100
 
 
 class Stream:
