@@ -249,6 +249,33 @@ _ENVIRONMENTS = (
         leaderboard=LeaderboardCell(),
     ),
     EnvironmentSpec(
+        id="Household-v0",
+        entry_point="turngym.envs.household.env:Household",
+        expert="turngym.envs.household.expert:Expert",
+        breakdown=("kind",),
+        summary="find, change and place things in a room: ALFWorld's game and generated houses",
+        # The searcher is imitated, not the expert, who goes straight to what nobody was shown.
+        warm_start=WarmStart(
+            starter={
+                "reader": "searcher",
+                "context": 1024,
+                "vocab_size": 320,
+                "texts": 800,
+                "batch": 16,
+                "read_steps": 700,
+                "read_until": 0.5,
+                "read_least": 0.1,
+                "held_out": 64,
+                "err_steps": 0,
+            }
+        ),
+        matrix={
+            "quick": _quick(4_000, 500, 12, max_steps=8),
+            "standard": MatrixColumn(tokens=400_000, calls=60_000, max_tokens=16),
+            "full": MatrixColumn(calls=400_000, max_tokens=64),
+        },
+    ),
+    EnvironmentSpec(
         id="MixedTasks-v0",
         entry_point="turngym.envs.mixed_tasks.env:MixedTasks",
         splits=(*SPLITS, "hard"),

@@ -20,11 +20,12 @@ from ...envs.science_world.house.build import build_house
 from ...envs.science_world.tasks.build import parse_simplifications, start_episode
 from ...envs.science_world.tasks.catalogue import TASKS, TaskKind, find_kind
 from ...envs.science_world.tasks.checker import TaskState
+from ..household.replay import household_table, measure_household
 from ..science_world.live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
 from .arguments import Repeated
 from .tables import say, table_console
 
-ENVIRONMENTS = ("scienceworld",)
+ENVIRONMENTS = ("scienceworld", "household")
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")
 _SHOWN = 300
@@ -37,12 +38,14 @@ class Command:
     """Replay transcripts of an original environment, and report how many steps agree.
 
     Attributes:
-        env: The environment that the transcripts are of: scienceworld.
-        folder: Folder of transcripts, one JSON file each.
+        env: The environment that the transcripts are of: scienceworld or household.
+        folder: Folder of transcripts, one JSON file each; for household a folder that holds
+            ``games`` and ``transcripts``.
         live: Let the original engine play now instead: gold runs and random walks over variations
             drawn from the seed. Needs the extra science-jvm and Java.
         settings: What --live generates.
-        task: Name or id of a task to replay, repeatable; left out: all.
+        task: Name or id of a task (for household: a task type) to replay, repeatable; left out:
+            all.
         json: File for the figures.
     """
 
@@ -104,6 +107,9 @@ def run(command: Command) -> None:
     """
     if command.env not in ENVIRONMENTS:
         raise UnknownNameError("environment", command.env, ENVIRONMENTS, "fidelity")
+    if command.env == "household":
+        _run_household(command)
+        return
     if command.live:
         found = measure_live(command)
     elif command.folder is not None:
@@ -111,12 +117,30 @@ def run(command: Command) -> None:
     else:
         raise BadValueError("fidelity: name a FOLDER of transcripts, or give --live.")
     if command.json is not None:
-        _write(found, Path(command.json))
+        rows = {kind.id: agreement.as_row() for kind, agreement in found.items()}
+        _write(rows, Path(command.json))
     _show(found)
 
 
-def _write(found: Mapping[TaskKind, Agreement], path: Path) -> None:
-    rows = {kind.id: agreement.as_row() for kind, agreement in found.items()}
+def _run_household(command: Command) -> None:
+    if command.live:
+        raise BadValueError(
+            "fidelity household: --live is of scienceworld only; ALFWorld's engine is compared by "
+            "its transcripts. Name their FOLDER."
+        )
+    if command.folder is None:
+        raise BadValueError("fidelity household: name a FOLDER with games and transcripts.")
+    found = measure_household(command.folder, command.task)
+    if command.json is not None:
+        _write({name: agreement.as_row() for name, agreement in found.items()}, Path(command.json))
+    table_console().print(household_table(found))
+    for name, agreement in found.items():
+        if (first := agreement.first) is not None:
+            where = f"{first.game} ({first.edition}), step {first.step}: {first.action}"
+            _show_difference(name, where, first.what, first.expected, first.got)
+
+
+def _write(rows: Mapping[str, Any], path: Path) -> None:
     try:
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
@@ -249,12 +273,17 @@ def _show(found: Mapping[TaskKind, Agreement]) -> None:
     table_console().print(table)
     for kind, agreement in found.items():
         if (first := agreement.first) is not None:
-            lines = (
-                f"{first.file}, step {first.step}: {first.action}",
-                f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
-                f"  {first.what} here:            {first.got[:_SHOWN]!r}",
-            )
-            say(f"\n[bold]{kind.id}[/] first difference: " + escape("\n".join(lines)))
+            where = f"{first.file}, step {first.step}: {first.action}"
+            _show_difference(kind.id, where, first.what, first.expected, first.got)
+
+
+def _show_difference(task: str, where: str, what: str, expected: str, got: str) -> None:
+    lines = (
+        where,
+        f"  {what} of the original: {expected[:_SHOWN]!r}",
+        f"  {what} here:            {got[:_SHOWN]!r}",
+    )
+    say(f"\n[bold]{task}[/] first difference: " + escape("\n".join(lines)))
 
 
 def _cells(agreement: Agreement) -> tuple[str, ...]:

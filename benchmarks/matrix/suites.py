@@ -134,7 +134,7 @@ def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
 
 QUICK = Suite(
     name="quick",
-    version=2,
+    version=3,
     about="every recipe on every world at micro size: does it run, and how does the report look",
     recipes=_rows(_QUICK_RECIPES),
     envs=_columns("quick", _quick),
@@ -202,7 +202,7 @@ def _full(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
 
 FULL = Suite(
     name="full",
-    version=2,
+    version=3,
     about="a model of the papers' size with the papers' settings, three seeds, on GPUs",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("full", _full),

@@ -109,7 +109,7 @@ def test_a_row_says_what_the_starting_model_is_made_on() -> None:
 
 
 def test_metrics_of_the_breakdown_are_those_of_all_rows() -> None:
-    assert breakdown_metrics() == ("hops", "tier", "steps")
+    assert breakdown_metrics() == ("hops", "tier", "steps", "kind")
 
 
 def test_only_rows_of_the_package_are_built_in() -> None:

@@ -45,6 +45,7 @@ def test_the_state_before_the_first_action_is_named_by_the_task() -> None:
         ("WebShop-v0", {}, "click[nothing]"),
         ("Retail-v0", {}, ""),
         ("ScienceWorld-v0", {}, "hm"),
+        ("Household-v0", {}, "hm"),
         ("MixedTasks-v0", {}, ""),
     ],
 )

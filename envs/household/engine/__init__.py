@@ -1,0 +1,1 @@
+"""The rules of ALFWorld's text engine: games, states, commands, texts."""

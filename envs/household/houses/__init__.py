@@ -1,0 +1,1 @@
+"""Generated houses: rooms and tasks drawn by the statistics of the original."""

@@ -1,0 +1,1 @@
+"""ALFWorld's own games, read from their files."""
