@@ -191,7 +191,7 @@ class Episode(Form):
     task_digest: Digest
     run: int = Field(default=0, ge=0)
     trial: int = Field(ge=0)
-    seed: int = Field(ge=0, lt=2**53)
+    seed: int = Field(ge=0, lt=2**128)
     actions: tuple[str, ...]
     chain: tuple[Chain, ...] = Field(min_length=1)
     error: ErrorKind | None = None

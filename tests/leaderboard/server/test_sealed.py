@@ -47,7 +47,7 @@ def address(place: Place) -> Iterator[str]:
         yield address
 
 
-def remote(address: str, place: Place, env_id: str = "Password-v0", **settings: Any) -> Any:
+def remote(address: str, place: Place, env_id: str = "WebShop-v0", **settings: Any) -> Any:
     return gym.make(env_id, server=address, token=place.token, **settings)
 
 
@@ -149,8 +149,8 @@ def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
         first.client.server = address
         info = first.step("four")[4]
         assert info["turn"] == 3
-    twin = make_cell_env(secret_suite(place).by_key()["Password-v0"])
-    slot = Slot("Password-v0", secret_suite(place).by_key()["Password-v0"].tasks[0], 0)
+    twin = make_cell_env(secret_suite(place).by_key()["WebShop-v0"])
+    slot = Slot("WebShop-v0", secret_suite(place).by_key()["WebShop-v0"].tasks[0], 0)
     options = {"split": "test", "task": slot.task}
     twin.reset(seed=secret_suite(place).seed_of(slot), options=options)
     for action in ("one", "three", "four"):
@@ -161,8 +161,8 @@ def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
 
 def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
     client = SeasonClient(address, place.token)
-    begun = client.start("Password-v0", None, None, "0" * 32)
-    assert client.start("Password-v0", None, None, "0" * 32)["session"] == begun["session"]
+    begun = client.start("WebShop-v0", None, None, "0" * 32)
+    assert client.start("WebShop-v0", None, None, "0" * 32)["session"] == begun["session"]
     said = client.step(begun["session"], 1, "a")
     assert client.step(begun["session"], 1, "a") == said
     with pytest.raises(EpisodeError, match="expected turn 2"):
@@ -180,7 +180,7 @@ def test_who_may_play_what(address: str, place: Place) -> None:
     with pytest.raises(BadValueError, match="no such episode"):
         mallory.step(env._session, 1, "a")
     with pytest.raises(BadValueError, match="token is missing or invalid"):
-        SeasonClient(address, "tg_wrong").start("Password-v0", None, None, "0" * 32)
+        SeasonClient(address, "tg_wrong").start("WebShop-v0", None, None, "0" * 32)
     with pytest.raises(BadValueError, match="holds no environment"):
         remote(address, place, size="full")
     with pytest.raises(BadValueError, match="holds no environment"):
@@ -260,7 +260,7 @@ def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Pa
     with served(place.settings) as address:
         env = remote(address, place, render_mode="ansi")
         observation, info = env.reset(seed=3)
-        cell = secret_suite(place, "open").by_key()["Password-v0"]
+        cell = secret_suite(place, "open").by_key()["WebShop-v0"]
         twin = make_cell_env(cell)
         slot = Slot(cell.key, cell.tasks[0], 0)
         seed = secret_suite(place, "open").seed_of(slot)
@@ -296,12 +296,12 @@ def test_a_lost_server_is_an_environment_error(
 @pytest.mark.parametrize("server", ["board", "ftp://x", "http://u@x", "http://x?y", 7, "http://"])
 def test_addresses(server: Any) -> None:
     with pytest.raises(BadValueError, match="expected an address"):
-        gym.make("Password-v0", server=server, token="t")
+        gym.make("WebShop-v0", server=server, token="t")
 
 
 def test_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TURNGYM_TOKEN", raising=False)
     with pytest.raises(BadValueError, match="no token"):
-        gym.make("Password-v0", server="http://127.0.0.1:1")
+        gym.make("WebShop-v0", server="http://127.0.0.1:1")
     monkeypatch.setenv("TURNGYM_TOKEN", "tg_secret")
     assert "tg_secret" not in repr(SeasonClient("http://127.0.0.1:1"))
