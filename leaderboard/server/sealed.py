@@ -2,51 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sqlite3
-import threading
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...envs.wrappers.record import RecordEpisodes
-from ..entries_io.play import start_slot, storable
+from ..entries_io.play import storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
+from .step_workers import StepWorkers, WorkerDied
 from .store import open_database
 from .submissions import new_id
 from .web import Fault
 
+log = logging.getLogger(__name__)
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
 EXPIRED = "no step came in time"
 _HIDDEN = {"reward_terms": {}, "metrics": {}, "verdict": None}
-
-
-@dataclass
-class _Live:
-    """A running episode in memory."""
-
-    recorder: RecordEpisodes
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class SealedPlay:
     """Starts and steps episodes of the open seasons.
 
-    A running episode is in memory; after a restart, or when too many others are running, it is
-    replayed from its actions. Steps are idempotent: a repeated request is executed once.
+    A running episode is in the memory of its account's process; after a restart, after any error,
+    or when too many others are running, it is replayed from its actions. Steps are idempotent: a
+    repeated request is executed once.
 
     Args:
         settings: Settings of the server.
         seasons: Seasons of the server.
+        workers: The accounts' processes.
     """
 
-    def __init__(self, settings: ServerSettings, seasons: Seasons) -> None:
+    def __init__(self, settings: ServerSettings, seasons: Seasons, workers: StepWorkers) -> None:
         self._settings = settings
         self._seasons = seasons
-        self._live: OrderedDict[str, _Live] = OrderedDict()
-        self._lock = threading.Lock()
+        self._workers = workers
 
     def start(
         self, account: str, season: PlayedSeason, env: str, wanted: dict[str, Any]
@@ -72,16 +67,15 @@ class SealedPlay:
             ).fetchone()
             if row is None:
                 row = self._begin(base, account, season, cell, wanted)
-        live = self._load(season, row)
-        inner = live.recorder.inner
-        info = inner._info(inner.episode)
+        with self._asking(row) as ask:
+            begun = ask(self._load_request(row))
         return {
             "session": row["id"],
             "env": cell.key,
             "task": row["task"],
             "trial": row["trial"],
-            "observation": inner.episode.observation,
-            "info": self._filter_info(season, row, info),
+            "observation": begun["observation"],
+            "info": self._filter_info(season, row, begun["info"]),
             "left": self.left(account, season),
         }
 
@@ -146,9 +140,8 @@ class SealedPlay:
             return json.loads(stored["answer"])
         season = self._seasons.find(row["season"])
         self._check(season, row, action)
-        live = self._load(season, row)
-        with live.lock:
-            return self._execute(season, row, live, turn, action)
+        with self._asking(row) as ask:
+            return self._execute(season, row, ask, turn, action)
 
     def _check(self, season: PlayedSeason, row: sqlite3.Row, action: str) -> None:
         if row["status"] == "running" and self._is_expired(season, row["touched"]):
@@ -168,68 +161,85 @@ class SealedPlay:
             raise Fault(422, "action", "the action contains a lone surrogate; write valid UTF-8.")
 
     def _execute(
-        self, season: PlayedSeason, row: sqlite3.Row, live: _Live, turn: int, action: str
+        self, season: PlayedSeason, row: sqlite3.Row, ask: Ask, turn: int, action: str
     ) -> dict[str, Any]:
-        episode = live.recorder.inner.episode
-        due = episode.turn + 1
-        if turn != due or episode.status != "running":
-            raise Fault(409, "turn", f"got turn {turn}; expected turn {due}.")
-        observation, reward, terminated, truncated, info = live.recorder.step(action)
+        request = {"do": "step", "session": row["id"], "turn": turn, "action": action}
+        taken = ask(request)
+        if "absent" in taken:
+            ask(self._load_request(row))
+            taken = ask(request)
+        if "due" in taken:
+            raise Fault(409, "turn", f"got turn {turn}; expected turn {taken['due']}.")
         answer = {
-            "observation": observation,
-            "reward": reward if season.public.terms.show_rewards else 0.0,
-            "terminated": terminated,
-            "truncated": truncated,
-            "info": self._filter_info(season, row, dict(info)),
+            "observation": taken["observation"],
+            "reward": taken["reward"] if season.public.terms.show_rewards else 0.0,
+            "terminated": taken["terminated"],
+            "truncated": taken["truncated"],
+            "info": self._filter_info(season, row, taken["info"]),
         }
-        status, why = str(info["status"]), ""
+        status, why = str(taken["info"]["status"]), ""
         if status == "env_error":
-            why = observation
+            why = taken["observation"]
         with open_database(self._settings.database) as base:
             if (
                 status != "env_error"
             ):  # the action that broke the environment is not part of the entry
                 base.execute(
                     "INSERT INTO sealed_steps VALUES (?, ?, ?, ?, ?)",
-                    (row["id"], turn, action, live.recorder.chain, json.dumps(answer)),
+                    (row["id"], turn, action, taken["chain"], json.dumps(answer)),
                 )
             base.execute(
                 "UPDATE sealed_episodes SET status = ?, why = ?, touched = ? WHERE id = ?",
                 (status, why, time.time(), row["id"]),
             )
         if status != "running":
-            with self._lock:
-                self._live.pop(row["id"], None)
+            ask({"do": "forget", "session": row["id"]})
         return answer
 
-    def _load(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
-        """Return the episode from memory, or replay it."""
-        with self._lock:
-            if (live := self._live.get(row["id"])) is not None:
-                self._live.move_to_end(row["id"])
-                return live
-        made = self._replay(season, row)
-        with self._lock:
-            live = self._live.setdefault(row["id"], made)
-            for name in list(self._live):
-                if len(self._live) <= self._settings.live_envs:
-                    break
-                if name != row["id"] and not self._live[name].lock.locked():
-                    del self._live[name]
-        return live
+    @contextlib.contextmanager
+    def _asking(self, row: sqlite3.Row) -> Iterator[Ask]:
+        """Reserve the process of an episode's account, for a function that asks it.
 
-    def _replay(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
-        cell = season.cells[row["env"]]
-        slot = Slot(row["env"], row["task"], row["trial"])
-        recorder = season.recorder(cell)
-        start_sealed(recorder, season, cell, slot)
+        After any exception the process forgets the episode, which may be ahead of what is stored;
+        the next step replays it.
+
+        Raises:
+            Fault: The process took too long, or died, or broke.
+        """
+        try:
+            with self._workers.of(row["account"]) as ask:
+
+                def checked(request: dict[str, Any]) -> dict[str, Any]:
+                    answer = ask(request)
+                    if "broken" in answer:
+                        log.error("episode %s: %s", row["id"], answer["broken"])
+                        raise Fault(503, "broken", "the step failed; send it again.", 1.0)
+                    return answer
+
+                try:
+                    yield checked
+                except (Fault, WorkerDied):
+                    raise
+                except Exception:
+                    ask({"do": "forget", "session": row["id"]})
+                    raise
+        except WorkerDied as error:
+            message = f"the step was not taken: {error}; send it again, or another one."
+            raise Fault(503, "step", message, 1.0) from error
+
+    def _load_request(self, row: sqlite3.Row) -> dict[str, Any]:
+        """Return what a process needs to have an episode in memory."""
         with open_database(self._settings.database) as base:
             steps = base.execute(
                 "SELECT action FROM sealed_steps WHERE episode = ? ORDER BY turn", (row["id"],)
             ).fetchall()
-        for step in steps:
-            recorder.step(step["action"])
-        return _Live(recorder)
+        return {
+            "do": "load",
+            "session": row["id"],
+            "season": row["season"],
+            "slot": (row["env"], row["task"], row["trial"]),
+            "actions": [step["action"] for step in steps],
+        }
 
     def _filter_info(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
         """Remove from the info what reveals the task, or the rewards if they are hidden."""
@@ -266,11 +276,6 @@ class SealedPlay:
                     (EXPIRED, name, before),
                 ).rowcount
         return count
-
-
-def start_sealed(recorder: RecordEpisodes, season: PlayedSeason, cell: Cell, slot: Slot) -> None:
-    """Reset the environment to a slot whose task counts from 0."""
-    start_slot(recorder, season.suite, cell, slot._replace(task=cell.tasks[slot.task]))
 
 
 def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> Slot:
