@@ -30,7 +30,9 @@ _PR_SET_PDEATHSIG = 1
 MIB = 2**20
 
 
-def serve_steps(connection: Connection[Any, Any], root: str, live_envs: int, memory_mib: int) -> None:
+def serve_steps(
+    connection: Connection[Any, Any], root: str, live_envs: int, memory_mib: int
+) -> None:
     """Answer requests until the server closes the connection.
 
     Args:

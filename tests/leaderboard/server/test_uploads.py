@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 import tempfile
 import time
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.board_helpers import edit_episodes
+from helpers.board_helpers import edit_episodes, edit_manifest
 from helpers.server_helpers import Place, wait_for, zipped
 
 from turngym.leaderboard.entries_io.archive import unpack
+from turngym.leaderboard.ranking.board import make_boards
+from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens
@@ -92,7 +95,39 @@ def test_a_restart_resumes_the_queue(
     assert interrupted is not None
     assert interrupted.id == names[0]
     with place.client(background=True) as client:
-        assert [wait_for(client, name)["state"] for name in names] == ["accepted"] * 3
+        told = [wait_for(client, name) for name in names]
+    assert [one["state"] for one in told] == ["accepted", "refused", "refused"]
+    assert [one["reason"] for one in told] == ["", "copy", "copy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"name": "a 7B model", "organisation": "others", "date": "0001-01-01"}, "copy"),
+        ({"reproduces": "somebody else's"}, "copy"),
+        ({"reproduces": "an entry"}, ""),
+        ({"reference": "expert"}, "reserved"),
+        ({"organisation": "TurnGym"}, "reserved"),
+    ],
+)
+def test_who_copies_is_refused_or_says_so(
+    place: Place, entry: Path, tmp_path: Path, quick: None, change: dict[str, Any], reason: str
+) -> None:
+    first = zipped(entry, tmp_path / "first")
+    edit_manifest(entry, lambda data: data.update(change))
+    second = zipped(entry, tmp_path / "second")
+    mallory = place.changed()
+    mallory.token = new_token(place.settings, "mallory")
+    with place.client(background=True) as client:
+        assert wait_for(client, send(client, place, first).json()["id"])["state"] == "accepted"
+        told = wait_for(client, send(client, mallory, second).json()["id"])
+    assert told["reason"] == reason
+    known = {one.record.account: one for one in read_index(place.settings.index)}
+    assert set(known) == ({"alice"} if reason else {"alice", "mallory"})
+    assert re.match(r"20\d\d-", known["alice"].record.accepted)
+    rows = make_boards(list(known.values()))[0].rows
+    assert [row.rank for row in rows] == [None] * len(rows)
+    assert [bool(row.copy_of) for row in rows] == [False, True][: len(rows)]
 
 
 def test_an_entry_that_stops_the_server_is_given_up(
