@@ -7,7 +7,7 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..entries_io.play import storable
@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 EXPIRED = "no step came in time"
 _HIDDEN = {"reward_terms": {}, "metrics": {}, "verdict": None}
+_ENDED = "ended"
+"""Status of a finished episode where rewards are hidden: neither solved nor failed."""
+_RUNNING_S = 2.0
 
 
 class SealedPlay:
@@ -103,7 +106,9 @@ class SealedPlay:
             raise Fault(
                 429, "open", f"{running} episodes are open; finish some before starting others."
             )
-        taken = {Slot(row["env"], row["task"], row["trial"]) for row in mine}
+        taken = {
+            Slot(row["env"], row["task"], row["trial"]): row["status"] == "running" for row in mine
+        }
         slot = _slot(cell, taken, wanted["task"], wanted["trial"])
         session = new_id()
         base.execute(
@@ -149,7 +154,12 @@ class SealedPlay:
             raise Fault(409, "expired", f"the episode is over: {EXPIRED}; it counts as 0.")
         if row["status"] != "running":
             why = f": {row['why']}" if row["why"] else ""
-            raise Fault(409, "over", f"the episode is over ({row['status']}{why}).")
+            status = row["status"]
+            if status in ("solved", "failed", "truncated") and (
+                not season.public.terms.show_rewards
+            ):
+                status = _ENDED
+            raise Fault(409, "over", f"the episode is over ({status}{why}).")
         if len(action) > season.suite.max_action_chars:
             raise Fault(
                 422,
@@ -170,14 +180,17 @@ class SealedPlay:
             taken = ask(request)
         if "due" in taken:
             raise Fault(409, "turn", f"got turn {turn}; expected turn {taken['due']}.")
+        shown = season.public.terms.show_rewards
+        status, why = str(taken["info"]["status"]), ""
+        over = status not in ("running", "env_error")
         answer = {
-            "observation": taken["observation"],
-            "reward": taken["reward"] if season.public.terms.show_rewards else 0.0,
+            # what an environment says at the end tells who is right, and nobody acts on it
+            "observation": "" if over and not shown else taken["observation"],
+            "reward": taken["reward"] if shown else 0.0,
             "terminated": taken["terminated"],
             "truncated": taken["truncated"],
             "info": self._filter_info(season, row, taken["info"]),
         }
-        status, why = str(taken["info"]["status"]), ""
         if status == "env_error":
             why = taken["observation"]
         with open_database(self._settings.database) as base:
@@ -243,7 +256,9 @@ class SealedPlay:
 
     def _filter_info(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
         """Remove from the info what reveals the task, or the rewards if they are hidden."""
-        hidden = {} if season.public.terms.show_rewards else _HIDDEN
+        hidden: dict[str, Any] = {} if season.public.terms.show_rewards else dict(_HIDDEN)
+        if hidden and info["status"] not in ("running", "env_error"):
+            hidden["status"] = _ENDED
         split = season.cells[row["env"]].split
         return dict(info) | hidden | {"task_id": f"sealed/{row['task']}", "split": split}
 
@@ -278,11 +293,20 @@ class SealedPlay:
         return count
 
 
-def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> Slot:
+def _slot(cell: Cell, taken: Mapping[Slot, bool], task: int | None, trial: int | None) -> Slot:
     """Return the requested slot; with None the first free one, trial by trial.
 
+    A task comes again when every task of the cell is over once more, so that nobody learns from one
+    trial how to play the next before all are played.
+
+    Args:
+        cell: The environment.
+        taken: The slots that were started, with whether they are running.
+        task: Place of the task.
+        trial: Which trial.
+
     Raises:
-        Fault: The slot does not exist, or was played.
+        Fault: The slot does not exist, was played, or earlier trials are not over.
     """
     if task is not None and not 0 <= task < len(cell.tasks):
         last = len(cell.tasks) - 1
@@ -293,7 +317,24 @@ def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> 
     trials = range(cell.trials) if trial is None else (trial,)
     for slot in (Slot(cell.key, index, turn) for turn in trials for index in tasks):
         if slot not in taken:
+            _check_earlier(cell, taken, slot.trial)
             return slot
     raise Fault(
         409, "played", f"{cell.key}: played already; a season gives one pass per task and trial."
     )
+
+
+def _check_earlier(cell: Cell, taken: Mapping[Slot, bool], trial: int) -> None:
+    """Check that all earlier trials of a cell's tasks are over.
+
+    Raises:
+        Fault: Some are not started, or run.
+    """
+    earlier = [Slot(cell.key, i, t) for t in range(trial) for i in range(len(cell.tasks))]
+    missing = sum(slot not in taken for slot in earlier)
+    running = sum(taken.get(slot, False) for slot in earlier)
+    message = f"{cell.key}: trial {trial} begins when the trials before it are over"
+    if missing:
+        raise Fault(409, "trials", f"{message}; {missing} are not started.")
+    if running:
+        raise Fault(429, "trials", f"{message}; {running} are running.", _RUNNING_S)
