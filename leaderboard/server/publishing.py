@@ -21,6 +21,8 @@ from ..verification.sandbox import verify
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)
+COMING, UNPACKING = "coming-", "unpacking-"
+"""How the names of uploads and entries begin that are not whole yet."""
 
 
 def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]:
@@ -57,7 +59,7 @@ def publish(
     if target.exists():
         return entry_id
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=settings.home, prefix="unpacking-") as room:
+    with tempfile.TemporaryDirectory(dir=settings.home, prefix=UNPACKING) as room:
         fresh = Path(room) / "entry"
         if source.is_dir():
             shutil.copytree(source, fresh)
@@ -127,10 +129,15 @@ def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -
 
 
 def prepare(settings: ServerSettings) -> None:
-    """Create the server's folders, with the entries of the package."""
+    """Create the server's folders, with the entries of the package; sweep what was cut off."""
     for folder in (settings.home, settings.uploads, settings.seasons):
         folder.mkdir(parents=True, exist_ok=True)
     settings.home.chmod(0o700)
+    for left in (*settings.uploads.glob(f"{COMING}*"), *settings.home.glob(f"{UNPACKING}*")):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
     if not settings.entries.exists():
         for entry_id, folder in entry_folders(entries_folder()):
             shutil.copytree(folder, settings.entries / entry_id)

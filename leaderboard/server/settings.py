@@ -17,7 +17,8 @@ class ServerSettings:
         home: Folder of all data.
         suite_files: Files of suites that are not part of the package.
         uploads_per_day: Maximum uploads per account and day.
-        waiting: Maximum uploads per account in the queue.
+        waiting: Maximum uploads per account in the queue; those that are being received count.
+        upload_s: Seconds that an upload may take to arrive.
         requests_per_minute: Maximum requests per account or address and minute.
         steps_per_minute: Maximum steps of sealed episodes per account and minute.
         open_episodes: Maximum running sealed episodes per account.
@@ -41,6 +42,7 @@ class ServerSettings:
     suite_files: tuple[Path, ...] = ()
     uploads_per_day: int = 10
     waiting: int = 5
+    upload_s: float = 300.0
     requests_per_minute: int = 120
     steps_per_minute: int = 1200
     open_episodes: int = 64
