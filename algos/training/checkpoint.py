@@ -1,7 +1,8 @@
 """Checkpoints: a model that loads by path, and the state that a run needs to resume.
 
 A checkpoint is written into a hidden folder and renamed when it is complete, so a folder named
-``step-…`` is whole unless somebody damaged it afterwards; file sizes are checked to notice that.
+``step-…`` is whole unless somebody or a bad disk damaged it afterwards; sizes and hashes of all
+files, in the state file, are checked to notice that, and an older checkpoint is taken instead.
 Random states are not stored because there are none: every draw is a function of the seed and of
 the counters that are.
 
@@ -12,10 +13,11 @@ one included, can load them. The policy is there once, as one model.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from ...envs.core.digest import digest_of
 from ...envs.core.errors import DataError
 from ..learner.learner import Learner
 from ..rollouts.step_limits import Amount, Played
@@ -132,10 +135,15 @@ def save_checkpoint(
 
 def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
     """Give a complete checkpoint its name, and delete old ones."""
-    files = {
-        str(p.relative_to(part)): p.stat().st_size for p in sorted(part.rglob("*")) if p.is_file()
+    paths = {str(p.relative_to(part)): p for p in sorted(part.rglob("*")) if p.is_file()}
+    progress = dataclasses.asdict(counters)
+    state = {
+        "progress": progress,
+        "files": {name: path.stat().st_size for name, path in paths.items()},
+        "digests": {name: _hash(path) for name, path in paths.items()},
+        "progress_digest": digest_of(progress),
     }
-    write_json(part / STATE, {"progress": dataclasses.asdict(counters), "files": files})
+    write_json(part / STATE, state)
     _sync_to_disk(part)
     if final.exists():
         shutil.rmtree(final)
@@ -144,13 +152,27 @@ def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
         shutil.rmtree(old)
 
 
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, stacklevel=3)
+
+
 def checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints in ``folder``, oldest first."""
     return sorted(p for p in folder.glob("step-*") if p.is_dir())
 
 
-def newest_whole(folder: Path) -> Path | None:
+def newest_whole(folder: Path, on_damage: Callable[[str], None] = _warn) -> Path | None:
     """Return the latest complete checkpoint; None when there is no checkpoint at all.
+
+    Args:
+        folder: Of the checkpoints.
+        on_damage: Called with a line about each newer checkpoint that is damaged; by default it is
+            a warning.
 
     Raises:
         DataError: There are checkpoints, and every one is damaged.
@@ -159,6 +181,8 @@ def newest_whole(folder: Path) -> Path | None:
     for path in reversed(checkpoints(folder)):
         problem = _problem(path)
         if problem is None:
+            for line in problems:
+                on_damage(f"damaged checkpoint {line}; going on from {path.name}")
             return path
         problems.append(f"{path.name}: {problem}")
     if problems:
@@ -216,15 +240,21 @@ def _load_states(path: Path, learner: Learner) -> None:
 def _problem(path: Path) -> str | None:
     """Return what is wrong with a checkpoint, None if it is complete."""
     try:
-        files = read_json(path / STATE)["files"]
+        state = read_json(path / STATE)
+        files, digests = state["files"], state.get("digests", {})  # older states have none
+        progress = state["progress"]
     except (DataError, KeyError) as error:
         return str(error)
+    if digest_of(progress) != state.get("progress_digest", digest_of(progress)):
+        return f"{STATE} is not as it was written"
     for name, size in files.items():
         file = path / name
         if not file.exists():
             return f"{name} is missing"
         if file.stat().st_size != size:
             return f"{name} has {file.stat().st_size} bytes instead of {size}"
+        if name in digests and _hash(file) != digests[name]:
+            return f"{name} is not as it was written: its hash differs"
     return None
 
 

@@ -341,7 +341,7 @@ class Trainer(Closing):
             )
 
     def _resume(self) -> RunCounters:
-        newest = newest_whole(self.writer.checkpoints)
+        newest = newest_whole(self.writer.checkpoints, self.report.note)
         if newest is None:
             counters = RunCounters()
         else:

@@ -26,13 +26,14 @@ from ...leaderboard.ranking.index import (
     read_index,
     rebuild,
 )
-from ...leaderboard.schema.entry import Manifest, ModelCard
+from ...leaderboard.schema.entry import RESERVED, Manifest, ModelCard
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.schema.result import Verdict
 from ...leaderboard.schema.suite import Suite
 from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
+from . import rerun
 from .arguments import Repeated
 from .submit import scripted_episodes
 from .tables import board_table, say, scores_table, suites_table
@@ -242,6 +243,7 @@ class Reveal:
 Command = (
     Annotated[Verify, tyro.conf.subcommand("verify")]
     | Annotated[Reference, tyro.conf.subcommand("reference")]
+    | Annotated[rerun.Command, tyro.conf.subcommand("rerun")]
     | Annotated[Index, tyro.conf.subcommand("index")]
     | Annotated[Table, tyro.conf.subcommand("table")]
     | Annotated[Suites, tyro.conf.subcommand("suites")]
@@ -473,6 +475,8 @@ def start_season(action: Season) -> None:
         _write_reference(name, suite, settings.entries / suite.id / name)
     say(f"season {public.name} is open on the server of {settings.home}")
     say(f"commitment: {public.commitment}")
+    if public.left_out:
+        say(f"left out, since their tasks are listed: {', '.join(public.left_out)}")
 
 
 def end_season(action: Reveal) -> None:
@@ -543,6 +547,7 @@ def _database(word: str | None) -> Path:
 _RUNNERS: dict[type, Callable[[Any], None]] = {
     Verify: check_entries,
     Reference: write_references,
+    rerun.Command: rerun.run,
     Index: rebuild_index,
     Table: show_boards,
     Suites: show_suites,
@@ -565,7 +570,7 @@ def reference_manifest(name: str, suite: Suite) -> Manifest:
     return make_manifest(
         suite,
         name=name,
-        organisation="turngym",
+        organisation=RESERVED,
         board="agents",
         description=_DESCRIPTIONS[name],
         card=ModelCard(model=name, recipe="scripted"),

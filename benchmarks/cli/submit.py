@@ -202,10 +202,15 @@ def source_of(word: str, command: Command) -> Source:
     return Source(
         name=word,
         label=folder.name,
-        sampling=f"{describe_decoding(command.temperature)}, at most {command.max_tokens} tokens",
+        sampling=describe_sampling(command.temperature, command.max_tokens),
         play=lambda *how: _play_model(model, command, *how),
         **about,
     )
+
+
+def describe_sampling(temperature: float, max_tokens: int) -> str:
+    """Return what an entry's card says about how a model's actions are sampled."""
+    return f"{describe_decoding(temperature)}, at most {max_tokens} tokens"
 
 
 def _play_scripted(name: str, suite: Suite, place: int, report: Reporter) -> Iterator[Episode]:

@@ -171,6 +171,8 @@ def board_table(board: Board) -> Table:
             f", from {board.track.start}: {budget.sampled_tokens} sampled tokens, "
             f"{budget.tool_calls} calls"
         )
+    if not board.sealed:
+        title += " (open: reproduction and development; ranks by rerun alone)"
     k = len(board.rows[0].pass_at)
     numbers = ("score %", "success %", f"pass@{k} %", f"pass^{k} %", "turns", "errors", "next")
     table = _lined_table(title, ("", "entry", *numbers))
@@ -179,8 +181,14 @@ def board_table(board: Board) -> Table:
     return table
 
 
+_RANKED_BY = {"season": "sealed season", "rerun": "rerun"}
+
+
 def _cells(row: BoardRow) -> tuple[str, ...]:
     name = row.name if row.reference else f"{row.name} ({row.organisation})"
+    name += f", sent by {row.account}" if row.account else ""
+    name += f", {_RANKED_BY[row.ranked_by]}" if row.ranked_by else ""
+    name += f", copy of {row.copy_of}" if row.copy_of else ""
     test = row.versus_next
     return (
         "" if row.rank is None else str(row.rank),

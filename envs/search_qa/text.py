@@ -5,11 +5,10 @@ Source: Search-R1 (arXiv 2503.09516) and its release; see ``specs/algorithms.md`
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from ..tools.action_parsing import TagGrammar
+from ..tools.action_parsing import TagGrammar, find_blocks
 from ..tools.retrieval.base import Hit
 
 GRAMMAR = TagGrammar({"search": "query", "answer": "answer"})
@@ -57,8 +56,6 @@ _OPEN, _CLOSE = "\n\n<information>", "</information>\n\n"
 _RESULT_CLOSE = "\n</result>\n\n"
 RESULT_OPEN = "\n\n<result>\n"
 """How the observation after a python call begins; no other does."""
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-_CODE = re.compile(r"<python>(.*?)</python>", re.DOTALL)
 MIN_CHARS = len(_OPEN) + len(_CLOSE) + 40
 """Smallest observation budget: both tags and a few words."""
 
@@ -76,7 +73,7 @@ def end_with_question_mark(text: str) -> str:
 
 def find_last_answer(action: str) -> str | None:
     """Content of the last answer block of ``action``, None when it holds none."""
-    blocks = _ANSWER.findall(action)
+    blocks = find_blocks(action, "<answer>", "</answer>")
     return blocks[-1].strip() if blocks else None
 
 
@@ -85,8 +82,8 @@ def find_code(action: str) -> str:
 
     It stands apart from the grammar's reading, which drops the blanks before the first line alone.
     """
-    found = _CODE.search(action)
-    return textwrap.dedent(found[1].strip("\r\n")).strip() if found else ""
+    blocks = find_blocks(action, "<python>", "</python>")
+    return textwrap.dedent(blocks[0].strip("\r\n")).strip() if blocks else ""
 
 
 def write_information(hits: Sequence[Hit], max_chars: int | None) -> tuple[str, int]:

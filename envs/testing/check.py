@@ -15,6 +15,7 @@ import gymnasium as gym
 
 from ..core.errors import BadValueError, TurngymError, UnknownNameError
 from ..core.settings import check_integer
+from . import cost_laws as cost
 from . import digest_laws as digests
 from . import episode_laws as episode
 from . import state_laws as state
@@ -46,6 +47,7 @@ LAWS: Mapping[str, Callable[[Lab], str | None]] = {
     "the answer is hidden": episode.answer_is_hidden,
     "legal actions are valid": episode.legal_actions_are_valid,
     "null and garbage stay at the floor": episode.null_and_garbage_stay_at_the_floor,
+    "long actions take little time": cost.long_actions_take_little_time,
     "the expert reaches the top": episode.expert_reaches_the_top,
 }
 

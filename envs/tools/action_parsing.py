@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_\-]*")
 _ANY_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9_\-]*)>")
 _SHOWN = 60
+_COMPARED = 50
+"""Unknown tags of one action that are compared with the declared ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class TagGrammar:
                 )
         self.tags = dict(tags)
         names = "|".join(re.escape(tag) for tag in self.tags)
-        self._block = re.compile(rf"<({names})>(.*?)</\1>", re.DOTALL)
+        self._open = re.compile(rf"<({names})>")
 
     @property
     def stop(self) -> tuple[str, ...]:
@@ -80,8 +82,11 @@ class TagGrammar:
 
     def parse(self, text: str) -> Tagged | Unreadable:
         """Read the action that ``text`` holds."""
-        if found := self._block.search(text):
-            return Tagged(found[1], found[2].strip())
+        last = {tag: text.rfind(f"</{tag}>") for tag in self.tags}
+        for found in self._open.finditer(text):
+            tag, start = found[1], found.end()
+            if last[tag] >= start:
+                return Tagged(tag, text[start : text.index(f"</{tag}>", start)].strip())
         return Unreadable(f"{self._describe_fault(text)} Write {self.expected}.")
 
     def write(self, tag: str, content: str) -> str:
@@ -99,7 +104,7 @@ class TagGrammar:
         for tag in closed:
             if tag in self.tags:
                 return f"</{tag}> closes a <{tag}> that was never opened."
-        for tag in opened:
+        for tag in list(dict.fromkeys(opened))[:_COMPARED]:
             if near := _find_nearest(tag, self.tags):
                 return f"<{tag}> is not a tag here; did you mean <{near}>?"
         if not text.strip():
@@ -184,6 +189,31 @@ class ToolGrammar:
             return ToolCall(name, self.tools[name].check(arguments))
         except BadValueError as error:
             return Unreadable(str(error))
+
+
+def find_blocks(text: str, opening: str, closing: str) -> list[str]:
+    """Return the contents of all complete blocks, in time linear in the text.
+
+    They are those of the regular expression ``opening(.*?)closing``, which takes quadratic time
+    where many blocks are opened and none is closed.
+    """
+    blocks: list[str] = []
+    at = text.find(opening)
+    while at >= 0 and (end := text.find(closing, at + len(opening))) >= 0:
+        blocks.append(text[at + len(opening) : end])
+        at = text.find(opening, end + len(closing))
+    return blocks
+
+
+def replace_blocks(text: str, opening: str, closing: str, instead: str) -> str:
+    """Return the text with every complete block replaced, in time linear in the text."""
+    kept: list[str] = []
+    done, at = 0, text.find(opening)
+    while at >= 0 and (end := text.find(closing, at + len(opening))) >= 0:
+        kept += [text[done:at], instead]
+        done = end + len(closing)
+        at = text.find(opening, done)
+    return "".join((*kept, text[done:]))
 
 
 def _find_nearest(name: str, known: Iterable[str]) -> str | None:

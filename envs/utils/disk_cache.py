@@ -13,12 +13,23 @@ import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
+_PUBLIC_SEEDS = 2**53
 
 
 def cache_dir() -> Path:
     """Return ``$TURNGYM_CACHE``, or ``~/.cache/turngym``."""
     named = os.environ.get("TURNGYM_CACHE")
     return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
+
+
+def name_seed(seed: int) -> str:
+    """Return what stands for a seed in names of files: itself, or a hash if it may be secret.
+
+    A sealed season's seeds have 256 bits, and whoever reads one has the season's answers.
+    """
+    if seed < _PUBLIC_SEEDS:
+        return str(seed)
+    return hashlib.sha256(b"turngym seed\n%d" % seed).hexdigest()[:32]
 
 
 def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray]:
@@ -96,6 +107,8 @@ def _write(path: Path, arrays: Arrays) -> None:
 
 def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
     try:
+        if path.is_relative_to(root := cache_dir()):
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     except OSError:

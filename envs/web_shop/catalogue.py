@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..utils.disk_cache import source_digest
+from ..utils.disk_cache import name_seed, source_digest
 from .items import Item, Options, Shop
 from .words import LANGUAGES, Department, Language
 
@@ -43,7 +43,7 @@ def load_shop(size: str, seed: int) -> Shop:
     """The shop of a size and a seed, one per process."""
     return Shop(
         make_items(size, seed),
-        name=f"webshop-{size}-{seed}-{_hash_code()}",
+        name=f"webshop-{size}-{name_seed(seed)}-{_hash_code()}",
         reload=(load_shop, (size, seed)),
     )
 

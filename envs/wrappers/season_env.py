@@ -24,10 +24,10 @@ class RemoteEnv(SeededEnv):
     """An environment of a sealed season: its state stays on the server.
 
     Each task and trial can be begun once. ``reset()`` begins the next one that this account has
-    not begun; ``options={"task": 3, "trial": 1}`` a certain one. Seeds are the server's: the seed
-    given to ``reset`` seeds only :attr:`np_random`. Rewards, metrics and verdicts are reported
-    if the season publishes them; otherwise the reward is 0 and only ``info["status"]`` says how an
-    episode ended.
+    not begun; ``options={"task": 3, "trial": 1}`` a certain one. A task comes again when every task
+    of the environment is over once more. Seeds are the server's: the seed given to ``reset`` seeds
+    only :attr:`np_random`. Rewards, metrics and verdicts are reported if the season publishes them;
+    otherwise the reward is 0, the last observation empty and ``info["status"]`` at the end "ended".
 
     Args:
         env_id: Registered id.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from ...envs.utils.statistics import Estimate, sign_flip_p
-from ..schema.board import Board, BoardRow, PairedTest
+from ..schema.board import Board, BoardRow, PairedTest, RankedBy
 from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
 from ..schema.result import Scores
 from .index import Indexed
 from .scoring import task_scores
 
 REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
+_LAST, _DAY = "9999", len("2026-01-31")
 Key = tuple[str, BoardName, Track | None]
 
 
@@ -20,16 +21,18 @@ def make_boards(index: Sequence[Indexed]) -> list[Board]:
     """Make every board that has entries: by suite version, agents first, then each track.
 
     The reference rows of a suite are on all its boards, refused entries on none. Reproductions have
-    rows of their own.
+    rows of their own. Ranks have the entries of sealed seasons and those that a maintainer's
+    machine played; the others stand below, and copies of earlier entries are marked.
     """
     accepted = [one for one in index if one.verdict.scores is not None]
+    copies = find_copies(accepted)
     found: dict[Key, list[Indexed]] = {}
     for one in accepted:
         manifest = one.manifest
         track = manifest.track
         found.setdefault((manifest.suite.id, manifest.board, track), []).append(one)
     return [
-        _board(key, _add_references(key, entries, accepted))
+        _board(key, _add_references(key, entries, accepted), copies)
         for key, entries in sorted(found.items(), key=_order)
     ]
 
@@ -39,6 +42,38 @@ def reference_of(one: Indexed) -> ReferenceName | None:
     manifest = one.manifest
     named = one.entry_id == f"{manifest.suite.id}/{manifest.reference}"
     return manifest.reference if named else None
+
+
+def ranked_by(one: Indexed) -> RankedBy:
+    """Return why an entry's score can be trusted to be the agent's; empty where nothing says so."""
+    if one.record.rerun is not None:
+        return "rerun"
+    return "season" if one.record.season else ""
+
+
+def find_copies(accepted: Sequence[Indexed]) -> dict[str, str]:
+    """Return the entries with a run whose actions an earlier entry has, with that entry's id.
+
+    Reference rows come first, then the others by the time of acceptance. A rerun is no copy of the
+    entry that it repeats, nor that entry of it.
+    """
+    first: dict[tuple[str, str], Indexed] = {}
+    copies: dict[str, str] = {}
+    for one in sorted(accepted, key=_age):
+        for actions in one.verdict.run_actions:
+            other = first.setdefault((one.manifest.suite.id, actions), one)
+            if other is not one and reference_of(one) is None and not _is_rerun(one, other):
+                copies.setdefault(one.entry_id, other.entry_id)
+    return copies
+
+
+def _is_rerun(one: Indexed, other: Indexed) -> bool:
+    pair = (one, other), (other, one)
+    return any(a.record.rerun is not None and a.record.rerun.of == b.entry_id for a, b in pair)
+
+
+def _age(one: Indexed) -> tuple[bool, str, str]:
+    return reference_of(one) is None, one.record.accepted or _LAST, one.entry_id
 
 
 def compare(above: Indexed, below: Indexed) -> PairedTest:
@@ -75,49 +110,58 @@ def _add_references(key: Key, entries: list[Indexed], accepted: Sequence[Indexed
     return [*entries, *further]
 
 
-def _board(key: Key, entries: list[Indexed]) -> Board:
+def _board(key: Key, entries: list[Indexed], copies: Mapping[str, str]) -> Board:
     suite, board, track = key
-    ordered = sorted(entries, key=_sort_key)
-    ranks = _ranks(ordered)
+    competing = {one.entry_id for one in entries if ranked_by(one) and one.entry_id not in copies}
+    ordered = sorted(entries, key=lambda one: _sort_key(one, competing))
+    ranks = _ranks(ordered, competing)
     tests = [
         *(compare(a, b) for a, b in itertools.pairwise(ordered)),
         None,
     ]
     rows = tuple(
-        _row(one, board, rank, test) for one, rank, test in zip(ordered, ranks, tests, strict=True)
+        _row(one, board, rank, test, copies.get(one.entry_id, ""))
+        for one, rank, test in zip(ordered, ranks, tests, strict=True)
     )
     there = {row.reference for row in rows}
     missing: tuple[ReferenceName, ...] = tuple(n for n in REFERENCES if n not in there)
     return Board(board=board, suite=suite, track=track, rows=rows, missing_references=missing)
 
 
-def _sort_key(one: Indexed) -> tuple[float, float, str, str]:
-    """Return the sort key: best first; at equal scores the older one."""
+def _sort_key(one: Indexed, competing: Set[str]) -> tuple[bool, float, float, str, str]:
+    """Return the sort key: ranked and reference rows first, the best first, ties by acceptance."""
     scores = one.scores
-    date = one.manifest.date
-    return -scores.score.mean, -scores.success.mean, date, one.entry_id
+    below = one.entry_id not in competing and reference_of(one) is None
+    age = one.record.accepted or _LAST
+    return below, -scores.score.mean, -scores.success.mean, age, one.entry_id
 
 
-def _ranks(ordered: Sequence[Indexed]) -> list[int | None]:
-    """Return the ranks of ordinary rows; equal scores share a rank."""
+def _ranks(ordered: Sequence[Indexed], competing: Set[str]) -> list[int | None]:
+    """Return the ranks; equal scores that were accepted on the same day share one."""
     ranks: list[int | None] = []
-    place, last, last_score = 0, 0, None
+    place, last, last_key = 0, 0, None
     for one in ordered:
-        if reference_of(one) is not None:
+        if one.entry_id not in competing or reference_of(one) is not None:
             ranks.append(None)
             continue
         place += 1
-        score = one.scores.score.mean
-        if score != last_score:
-            last, last_score = place, score
+        key = one.scores.score.mean, one.record.accepted[:_DAY]
+        if key != last_key:
+            last, last_key = place, key
         ranks.append(last)
     return ranks
 
 
-def _row(one: Indexed, board: BoardName, rank: int | None, test: PairedTest | None) -> BoardRow:
+def _row(
+    one: Indexed, board: BoardName, rank: int | None, test: PairedTest | None, copy_of: str
+) -> BoardRow:
     manifest, scores = one.manifest, one.scores
     return BoardRow(
         rank=rank,
+        ranked_by=ranked_by(one),
+        copy_of=copy_of,
+        account=one.record.account,
+        accepted=one.record.accepted[:_DAY],
         entry_id=one.entry_id,
         name=manifest.name,
         organisation=manifest.organisation,

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...envs.core.errors import DataError
@@ -16,9 +16,10 @@ from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
 from ..schema.base import OnItem, parse_form
 from ..schema.entry import MANIFEST, Manifest
+from ..schema.record import Record, read_record
 from ..schema.result import Refused, Scores, Verdict
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
     entry_id TEXT PRIMARY KEY,
@@ -32,6 +33,7 @@ CREATE TABLE IF NOT EXISTS entries (
     date TEXT NOT NULL,
     score REAL,
     indexed_at TEXT NOT NULL,
+    record TEXT NOT NULL,
     verdict TEXT NOT NULL
 )
 """
@@ -45,10 +47,12 @@ class Indexed:
     Attributes:
         entry_id: Path below the folder of entries, as ``micro-v2/expert``.
         verdict: Result of the verification.
+        record: What the maintainers know about it.
     """
 
     entry_id: str
     verdict: Verdict
+    record: Record = field(default_factory=Record)
 
     @property
     def manifest(self) -> Manifest:
@@ -95,7 +99,8 @@ def rebuild(
 ) -> list[Indexed]:
     """Update the index from the folder of entries.
 
-    A verdict is reused if neither the entry's files nor the verifying versions changed.
+    A verdict is reused if neither the entry's files nor the verifying versions changed; records are
+    read anew.
 
     Args:
         entries: Folder of entries, ``SUITE/NAME/entry.json``.
@@ -119,7 +124,8 @@ def rebuild(
         verdict = known.get((entry_id, _digest(folder)))
         if verdict is None or verdict.verifier != dict(get_versions()):
             verdict = verify(folder)
-        found.append(Indexed(entry_id=entry_id, verdict=verdict))
+        record = read_record(folder)
+        found.append(Indexed(entry_id=entry_id, verdict=verdict, record=record))
     _write(database, found)
     return found
 
@@ -133,10 +139,16 @@ def read_index(database: Path) -> list[Indexed]:
     if not database.is_file():
         raise DataError(f"{database}: there is no index; make it with `turngym leaderboard index`.")
     with _open(database) as base:
-        rows = base.execute("SELECT entry_id, verdict FROM entries ORDER BY entry_id").fetchall()
+        rows = base.execute(
+            "SELECT entry_id, verdict, record FROM entries ORDER BY entry_id"
+        ).fetchall()
     return [
-        Indexed(entry_id=name, verdict=parse_form(Verdict, text, f"{database}, {name}"))
-        for name, text in rows
+        Indexed(
+            entry_id=name,
+            verdict=parse_form(Verdict, text, f"{database}, {name}"),
+            record=parse_form(Record, record, f"{database}, {name}"),
+        )
+        for name, text, record in rows
     ]
 
 
@@ -166,7 +178,7 @@ def _write(database: Path, found: list[Indexed]) -> None:
     with _open(database) as base:
         base.execute("DELETE FROM entries")
         base.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_row(one, now) for one in found],
         )
 
@@ -185,6 +197,7 @@ def _row(one: Indexed, now: str) -> tuple[object, ...]:
         *described,
         verdict.scores.score.mean if verdict.scores else None,
         now,
+        one.record.model_dump_json(),
         verdict.model_dump_json(),
     )
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ...envs.utils.statistics import Estimate
 from .base import Form
 from .entry import BoardName, Budget, ReferenceName, Track
+
+RankedBy = Literal["", "season", "rerun"]
 
 
 class PairedTest(Form):
@@ -27,8 +31,15 @@ class BoardRow(Form):
     """One entry on a board.
 
     Attributes:
-        rank: From 1, over everybody's rows in the same suite, board and track; None for reference
-            rows, which stand where their score puts them.
+        rank: From 1, over the rows of the same suite, board and track that ``ranked_by`` is set in;
+            None for the others and for reference rows.
+        ranked_by: Why its score can be trusted to be the agent's: it was played in a sealed
+            ``season``, or a maintainer's machine played it (``rerun``). Empty for everybody else:
+            environments, seeds and experts of open suites are public, so such rows serve
+            reproduction and development, below the ranked ones.
+        copy_of: Entry that was accepted earlier with the same actions; empty for none.
+        account: Account that sent it; empty where no server took it.
+        accepted: Day of acceptance; empty where nobody noted it.
         entry_id: Path of the entry below the folder of entries, as ``micro-v2/expert``.
         name: Declared by the entry.
         organisation: Declared by the entry.
@@ -59,6 +70,10 @@ class BoardRow(Form):
     """
 
     rank: int | None
+    ranked_by: RankedBy = ""
+    copy_of: str = ""
+    account: str = ""
+    accepted: str = ""
     entry_id: str
     name: str
     organisation: str
@@ -94,7 +109,7 @@ class Board(Form):
         board: Which board.
         suite: Id of the suite.
         track: Terms that the rows share; None on the board of agents.
-        rows: From the best down.
+        rows: Ranked and reference rows from the best down, then those without a rank.
         missing_references: Reference rows that do not exist yet; ``turngym leaderboard reference``
             makes them.
     """
@@ -104,3 +119,8 @@ class Board(Form):
     track: Track | None
     rows: tuple[BoardRow, ...]
     missing_references: tuple[ReferenceName, ...] = ()
+
+    @property
+    def sealed(self) -> bool:
+        """Whether rows of a sealed season are on it."""
+        return any(row.ranked_by == "season" for row in self.rows)

@@ -11,6 +11,7 @@ An entry is a folder::
 from __future__ import annotations
 
 import datetime
+import unicodedata
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -28,6 +29,16 @@ Chain = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 BoardName = Literal["agents", "algorithms"]
 ReferenceName = Literal["expert", "random", "null"]
 ErrorKind = Literal["agent_error", "env_error", "context_full"]
+
+
+RESERVED = "turngym"
+"""Organisation of the reference rows, which no other entry may name."""
+
+
+def is_reserved(organisation: str) -> bool:
+    """Return whether an organisation reads as that of the reference rows."""
+    folded = unicodedata.normalize("NFKC", organisation).casefold()
+    return "".join(filter(str.isalnum, folded)) == RESERVED
 
 
 def _a_date(text: str) -> str:
@@ -191,7 +202,7 @@ class Episode(Form):
     task_digest: Digest
     run: int = Field(default=0, ge=0)
     trial: int = Field(ge=0)
-    seed: int = Field(ge=0, lt=2**53)
+    seed: int = Field(ge=0, lt=2**128)
     actions: tuple[str, ...]
     chain: tuple[Chain, ...] = Field(min_length=1)
     error: ErrorKind | None = None

@@ -19,6 +19,8 @@ Reason = Literal[
     "suite_version",
     "suite_digest",
     "board_rules",  # too few runs, over the budget
+    "reserved",  # a name that belongs to the reference rows
+    "copy",  # the actions of an entry that was accepted before
     "unknown_environment",
     "environment_digest",
     "unknown_task",
@@ -175,6 +177,7 @@ class Verdict(Form):
         signed_by: Fingerprint of the key that signed it; empty when unsigned.
         scores: Recomputed scores; None when refused.
         episodes: Every episode's result, by run in the suite's order; empty when refused.
+        run_actions: Hash of all actions of each run: equal for copies; empty when refused.
         replayed: Episodes that were replayed before the verdict.
         seconds: Duration of the verification.
         verifier: Versions of turngym, gymnasium and numpy that replayed it.
@@ -187,6 +190,7 @@ class Verdict(Form):
     signed_by: str = ""
     scores: Scores | None = None
     episodes: tuple[EpisodeResult, ...] = ()
+    run_actions: tuple[str, ...] = ()
     replayed: int = 0
     seconds: float = Field(default=0.0, ge=0)
     verifier: dict[str, str] = Field(default_factory=dict)

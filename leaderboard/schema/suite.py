@@ -15,6 +15,9 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")]
 
+SECRET_SEEDS = 2**64
+"""Suites with a seed from here are drawn from a secret; public suites have small ones."""
+
 
 class Slot(NamedTuple):
     """One episode that every run of an entry must hold.
@@ -134,5 +137,11 @@ class Suite(Form):
             yield from cell.slots()
 
     def seed_of(self, slot: Slot) -> int:
-        """Return the seed of an episode; below 2**52, so that JSON readers represent it exactly."""
-        return int(digest_of((self.name, self.version, self.seed, *slot))[:13], 16)
+        """Return the seed of an episode.
+
+        It is below 2**52, so that every JSON reader represents it exactly; where the suite's own
+        seed is secret, that is longer than any public one, it has 128 bits, so that nobody finds
+        it by search.
+        """
+        drawn = digest_of((self.name, self.version, self.seed, *slot))
+        return int(drawn if self.seed >= SECRET_SEEDS else drawn[:13], 16)

@@ -17,6 +17,7 @@ from .sealed import SealedPlay
 from .sealed_routes import sealed_routes
 from .seasons import Seasons
 from .settings import ServerSettings
+from .step_workers import StepWorkers
 from .uploads import upload_routes
 from .verifier import Worker
 from .web import Fault, Gate, add_headers
@@ -37,21 +38,25 @@ def make_app(settings: ServerSettings, background: bool = True) -> FastAPI:
     prepare(settings)
     Folder(settings.site).assets()  # the server's own pages need them before the site is written
     gate, seasons = Gate(settings), Seasons(settings.seasons)
-    play = SealedPlay(settings, seasons)
+    workers = StepWorkers(settings)
+    play = SealedPlay(settings, seasons, workers)
     worker = Worker(settings, play.expire)
 
     @contextlib.asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         if background:
             worker.start()
-        yield
-        if background:
-            worker.stop()
+        try:
+            yield
+        finally:
+            workers.close()
+            if background:
+                worker.stop()
 
     app = FastAPI(
         title="turngym leaderboard", lifespan=life, docs_url=None, redoc_url=None, openapi_url=None
     )
-    app.state.worker = worker
+    app.state.worker, app.state.step_workers = worker, workers
     app.middleware("http")(add_headers)
     _add_faults(app)
     app.include_router(upload_routes(settings, gate, worker))

@@ -13,13 +13,16 @@ from pathlib import Path
 
 from ...envs.core.errors import DataError
 from ..entries_io.archive import unpack
-from ..ranking.index import Indexed, entries_folder, entry_folders, rebuild
-from ..schema.result import Verdict
+from ..ranking.index import Indexed, entries_folder, entry_folders, read_index, rebuild
+from ..schema.record import Record, record_path
+from ..schema.result import Refusal, Verdict
 from ..suites.sealed import is_revealed, season_names, suite_file
 from ..verification.sandbox import verify
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)
+COMING, UNPACKING = "coming-", "unpacking-"
+"""How the names of uploads and entries begin that are not whole yet."""
 
 
 def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]:
@@ -34,7 +37,9 @@ def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]
     return [*settings.suite_files, *(suite_file(root, name) for name in names)]
 
 
-def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str) -> str:
+def publish(
+    settings: ServerSettings, source: Path, verdict: Verdict, name: str, record: Record
+) -> str:
     """Copy an accepted entry into the folder of entries.
 
     Args:
@@ -42,6 +47,7 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
         source: Archive or folder of the entry.
         verdict: The verdict that accepted it.
         name: Id of the submission; its first characters make the folder's name unique.
+        record: Who sent it and when, which is written beside the folder.
 
     Returns:
         The entry's id.
@@ -53,7 +59,7 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
     if target.exists():
         return entry_id
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=settings.home, prefix="unpacking-") as room:
+    with tempfile.TemporaryDirectory(dir=settings.home, prefix=UNPACKING) as room:
         fresh = Path(room) / "entry"
         if source.is_dir():
             shutil.copytree(source, fresh)
@@ -61,6 +67,7 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
             folder = Path(room) / "archive"
             folder.mkdir()
             unpack(source, folder, settings.read).rename(fresh)
+        record.write(record_path(target))
         os.rename(fresh, target)
     return entry_id
 
@@ -68,6 +75,39 @@ def publish(settings: ServerSettings, source: Path, verdict: Verdict, name: str)
 def _slug(name: str) -> str:
     """Derive a folder's name from an entry's: lower-case letters, digits and '-'."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "entry"
+
+
+def find_dishonest(settings: ServerSettings, verdict: Verdict, name: str) -> Refusal | None:
+    """Return why an upload that replays is refused all the same; None for no reason.
+
+    It claims to be a reference row, or has the actions of an entry that was accepted before and
+    does not say that it reproduces that one.
+
+    Args:
+        settings: Settings of the server.
+        verdict: The verdict that accepted it.
+        name: Id of the submission.
+    """
+    manifest = verdict.manifest
+    assert manifest is not None, "an accepted entry was read"
+    if manifest.reference is not None:
+        message = "the entry says that it is a reference row; those are the maintainers'."
+        return Refusal(reason="reserved", message=message, got=manifest.reference)
+    known = read_index(settings.index) if settings.index.is_file() else []
+    for one in known:
+        other = one.verdict
+        again = one.entry_id.endswith(f"-{name[:8]}")  # published before the server stopped
+        if other.manifest is None or other.manifest.suite != manifest.suite or again:
+            continue
+        if set(other.run_actions) & set(verdict.run_actions) and (
+            manifest.reproduces != other.manifest.name
+        ):
+            message = (
+                "a run has the very actions of an entry that was accepted before. Name it in "
+                "'reproduces' if you repeated it."
+            )
+            return Refusal(reason="copy", message=message, got=one.entry_id)
+    return None
 
 
 def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -> list[Indexed]:
@@ -89,10 +129,15 @@ def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -
 
 
 def prepare(settings: ServerSettings) -> None:
-    """Create the server's folders, with the entries of the package."""
+    """Create the server's folders, with the entries of the package; sweep what was cut off."""
     for folder in (settings.home, settings.uploads, settings.seasons):
         folder.mkdir(parents=True, exist_ok=True)
     settings.home.chmod(0o700)
+    for left in (*settings.uploads.glob(f"{COMING}*"), *settings.home.glob(f"{UNPACKING}*")):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
     if not settings.entries.exists():
         for entry_id, folder in entry_folders(entries_folder()):
             shutil.copytree(folder, settings.entries / entry_id)

@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sqlite3
-import threading
 import time
-from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ...envs.wrappers.record import RecordEpisodes
-from ..entries_io.play import start_slot, storable
+from ..entries_io.play import storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
 from .settings import ServerSettings
+from .step_workers import StepWorkers, WorkerDied
 from .store import open_database
 from .submissions import new_id
 from .web import Fault
 
+log = logging.getLogger(__name__)
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
 EXPIRED = "no step came in time"
 _HIDDEN = {"reward_terms": {}, "metrics": {}, "verdict": None}
-
-
-@dataclass
-class _Live:
-    """A running episode in memory."""
-
-    recorder: RecordEpisodes
-    lock: threading.Lock = field(default_factory=threading.Lock)
+_ENDED = "ended"
+"""Status of a finished episode where rewards are hidden: neither solved nor failed."""
+_RUNNING_S = 2.0
 
 
 class SealedPlay:
     """Starts and steps episodes of the open seasons.
 
-    A running episode is in memory; after a restart, or when too many others are running, it is
-    replayed from its actions. Steps are idempotent: a repeated request is executed once.
+    A running episode is in the memory of its account's process; after a restart, after any error,
+    or when too many others are running, it is replayed from its actions. Steps are idempotent: a
+    repeated request is executed once.
 
     Args:
         settings: Settings of the server.
         seasons: Seasons of the server.
+        workers: The accounts' processes.
     """
 
-    def __init__(self, settings: ServerSettings, seasons: Seasons) -> None:
+    def __init__(self, settings: ServerSettings, seasons: Seasons, workers: StepWorkers) -> None:
         self._settings = settings
         self._seasons = seasons
-        self._live: OrderedDict[str, _Live] = OrderedDict()
-        self._lock = threading.Lock()
+        self._workers = workers
 
     def start(
         self, account: str, season: PlayedSeason, env: str, wanted: dict[str, Any]
@@ -72,16 +70,15 @@ class SealedPlay:
             ).fetchone()
             if row is None:
                 row = self._begin(base, account, season, cell, wanted)
-        live = self._load(season, row)
-        inner = live.recorder.inner
-        info = inner._info(inner.episode)
+        with self._asking(row) as ask:
+            begun = ask(self._load_request(row))
         return {
             "session": row["id"],
             "env": cell.key,
             "task": row["task"],
             "trial": row["trial"],
-            "observation": inner.episode.observation,
-            "info": self._filter_info(season, row, info),
+            "observation": begun["observation"],
+            "info": self._filter_info(season, row, begun["info"]),
             "left": self.left(account, season),
         }
 
@@ -109,7 +106,9 @@ class SealedPlay:
             raise Fault(
                 429, "open", f"{running} episodes are open; finish some before starting others."
             )
-        taken = {Slot(row["env"], row["task"], row["trial"]) for row in mine}
+        taken = {
+            Slot(row["env"], row["task"], row["trial"]): row["status"] == "running" for row in mine
+        }
         slot = _slot(cell, taken, wanted["task"], wanted["trial"])
         session = new_id()
         base.execute(
@@ -146,9 +145,8 @@ class SealedPlay:
             return json.loads(stored["answer"])
         season = self._seasons.find(row["season"])
         self._check(season, row, action)
-        live = self._load(season, row)
-        with live.lock:
-            return self._execute(season, row, live, turn, action)
+        with self._asking(row) as ask:
+            return self._execute(season, row, ask, turn, action)
 
     def _check(self, season: PlayedSeason, row: sqlite3.Row, action: str) -> None:
         if row["status"] == "running" and self._is_expired(season, row["touched"]):
@@ -156,7 +154,12 @@ class SealedPlay:
             raise Fault(409, "expired", f"the episode is over: {EXPIRED}; it counts as 0.")
         if row["status"] != "running":
             why = f": {row['why']}" if row["why"] else ""
-            raise Fault(409, "over", f"the episode is over ({row['status']}{why}).")
+            status = row["status"]
+            if status in ("solved", "failed", "truncated") and (
+                not season.public.terms.show_rewards
+            ):
+                status = _ENDED
+            raise Fault(409, "over", f"the episode is over ({status}{why}).")
         if len(action) > season.suite.max_action_chars:
             raise Fault(
                 422,
@@ -168,72 +171,94 @@ class SealedPlay:
             raise Fault(422, "action", "the action contains a lone surrogate; write valid UTF-8.")
 
     def _execute(
-        self, season: PlayedSeason, row: sqlite3.Row, live: _Live, turn: int, action: str
+        self, season: PlayedSeason, row: sqlite3.Row, ask: Ask, turn: int, action: str
     ) -> dict[str, Any]:
-        episode = live.recorder.inner.episode
-        due = episode.turn + 1
-        if turn != due or episode.status != "running":
-            raise Fault(409, "turn", f"got turn {turn}; expected turn {due}.")
-        observation, reward, terminated, truncated, info = live.recorder.step(action)
+        request = {"do": "step", "session": row["id"], "turn": turn, "action": action}
+        taken = ask(request)
+        if "absent" in taken:
+            ask(self._load_request(row))
+            taken = ask(request)
+        if "due" in taken:
+            raise Fault(409, "turn", f"got turn {turn}; expected turn {taken['due']}.")
+        shown = season.public.terms.show_rewards
+        status, why = str(taken["info"]["status"]), ""
+        over = status not in ("running", "env_error")
         answer = {
-            "observation": observation,
-            "reward": reward if season.public.terms.show_rewards else 0.0,
-            "terminated": terminated,
-            "truncated": truncated,
-            "info": self._filter_info(season, row, dict(info)),
+            # what an environment says at the end tells who is right, and nobody acts on it
+            "observation": "" if over and not shown else taken["observation"],
+            "reward": taken["reward"] if shown else 0.0,
+            "terminated": taken["terminated"],
+            "truncated": taken["truncated"],
+            "info": self._filter_info(season, row, taken["info"]),
         }
-        status, why = str(info["status"]), ""
         if status == "env_error":
-            why = observation
+            why = taken["observation"]
         with open_database(self._settings.database) as base:
             if (
                 status != "env_error"
             ):  # the action that broke the environment is not part of the entry
                 base.execute(
                     "INSERT INTO sealed_steps VALUES (?, ?, ?, ?, ?)",
-                    (row["id"], turn, action, live.recorder.chain, json.dumps(answer)),
+                    (row["id"], turn, action, taken["chain"], json.dumps(answer)),
                 )
             base.execute(
                 "UPDATE sealed_episodes SET status = ?, why = ?, touched = ? WHERE id = ?",
                 (status, why, time.time(), row["id"]),
             )
         if status != "running":
-            with self._lock:
-                self._live.pop(row["id"], None)
+            ask({"do": "forget", "session": row["id"]})
         return answer
 
-    def _load(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
-        """Return the episode from memory, or replay it."""
-        with self._lock:
-            if (live := self._live.get(row["id"])) is not None:
-                self._live.move_to_end(row["id"])
-                return live
-        made = self._replay(season, row)
-        with self._lock:
-            live = self._live.setdefault(row["id"], made)
-            for name in list(self._live):
-                if len(self._live) <= self._settings.live_envs:
-                    break
-                if name != row["id"] and not self._live[name].lock.locked():
-                    del self._live[name]
-        return live
+    @contextlib.contextmanager
+    def _asking(self, row: sqlite3.Row) -> Iterator[Ask]:
+        """Reserve the process of an episode's account, for a function that asks it.
 
-    def _replay(self, season: PlayedSeason, row: sqlite3.Row) -> _Live:
-        cell = season.cells[row["env"]]
-        slot = Slot(row["env"], row["task"], row["trial"])
-        recorder = season.recorder(cell)
-        start_sealed(recorder, season, cell, slot)
+        After any exception the process forgets the episode, which may be ahead of what is stored;
+        the next step replays it.
+
+        Raises:
+            Fault: The process took too long, or died, or broke.
+        """
+        try:
+            with self._workers.of(row["account"]) as ask:
+
+                def checked(request: dict[str, Any]) -> dict[str, Any]:
+                    answer = ask(request)
+                    if "broken" in answer:
+                        log.error("episode %s: %s", row["id"], answer["broken"])
+                        raise Fault(503, "broken", "the step failed; send it again.", 1.0)
+                    return answer
+
+                try:
+                    yield checked
+                except (Fault, WorkerDied):
+                    raise
+                except Exception:
+                    ask({"do": "forget", "session": row["id"]})
+                    raise
+        except WorkerDied as error:
+            message = f"the step was not taken: {error}; send it again, or another one."
+            raise Fault(503, "step", message, 1.0) from error
+
+    def _load_request(self, row: sqlite3.Row) -> dict[str, Any]:
+        """Return what a process needs to have an episode in memory."""
         with open_database(self._settings.database) as base:
             steps = base.execute(
                 "SELECT action FROM sealed_steps WHERE episode = ? ORDER BY turn", (row["id"],)
             ).fetchall()
-        for step in steps:
-            recorder.step(step["action"])
-        return _Live(recorder)
+        return {
+            "do": "load",
+            "session": row["id"],
+            "season": row["season"],
+            "slot": (row["env"], row["task"], row["trial"]),
+            "actions": [step["action"] for step in steps],
+        }
 
     def _filter_info(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
         """Remove from the info what reveals the task, or the rewards if they are hidden."""
-        hidden = {} if season.public.terms.show_rewards else _HIDDEN
+        hidden: dict[str, Any] = {} if season.public.terms.show_rewards else dict(_HIDDEN)
+        if hidden and info["status"] not in ("running", "env_error"):
+            hidden["status"] = _ENDED
         split = season.cells[row["env"]].split
         return dict(info) | hidden | {"task_id": f"sealed/{row['task']}", "split": split}
 
@@ -268,16 +293,20 @@ class SealedPlay:
         return count
 
 
-def start_sealed(recorder: RecordEpisodes, season: PlayedSeason, cell: Cell, slot: Slot) -> None:
-    """Reset the environment to a slot whose task counts from 0."""
-    start_slot(recorder, season.suite, cell, slot._replace(task=cell.tasks[slot.task]))
-
-
-def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> Slot:
+def _slot(cell: Cell, taken: Mapping[Slot, bool], task: int | None, trial: int | None) -> Slot:
     """Return the requested slot; with None the first free one, trial by trial.
 
+    A task comes again when every task of the cell is over once more, so that nobody learns from one
+    trial how to play the next before all are played.
+
+    Args:
+        cell: The environment.
+        taken: The slots that were started, with whether they are running.
+        task: Place of the task.
+        trial: Which trial.
+
     Raises:
-        Fault: The slot does not exist, or was played.
+        Fault: The slot does not exist, was played, or earlier trials are not over.
     """
     if task is not None and not 0 <= task < len(cell.tasks):
         last = len(cell.tasks) - 1
@@ -288,7 +317,24 @@ def _slot(cell: Cell, taken: set[Slot], task: int | None, trial: int | None) -> 
     trials = range(cell.trials) if trial is None else (trial,)
     for slot in (Slot(cell.key, index, turn) for turn in trials for index in tasks):
         if slot not in taken:
+            _check_earlier(cell, taken, slot.trial)
             return slot
     raise Fault(
         409, "played", f"{cell.key}: played already; a season gives one pass per task and trial."
     )
+
+
+def _check_earlier(cell: Cell, taken: Mapping[Slot, bool], trial: int) -> None:
+    """Check that all earlier trials of a cell's tasks are over.
+
+    Raises:
+        Fault: Some are not started, or run.
+    """
+    earlier = [Slot(cell.key, i, t) for t in range(trial) for i in range(len(cell.tasks))]
+    missing = sum(slot not in taken for slot in earlier)
+    running = sum(taken.get(slot, False) for slot in earlier)
+    message = f"{cell.key}: trial {trial} begins when the trials before it are over"
+    if missing:
+        raise Fault(409, "trials", f"{message}; {missing} are not started.")
+    if running:
+        raise Fault(429, "trials", f"{message}; {running} are running.", _RUNNING_S)

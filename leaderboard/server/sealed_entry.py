@@ -15,7 +15,7 @@ from ..entries_io.files import write_entry
 from ..entries_io.packing import make_manifest
 from ..entries_io.play import make_episode, one_line, start_slot
 from ..schema.base import Form, parse_form
-from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose
+from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose, is_reserved
 from ..schema.suite import Slot
 from .seasons import PlayedSeason
 from .settings import ServerSettings
@@ -44,8 +44,10 @@ def describe(
     """Store the entry's description, before or while it is played.
 
     Raises:
-        Fault: The pass is finished.
+        Fault: The pass is finished, or the organisation is that of the reference rows.
     """
+    if is_reserved(fields.organisation):
+        raise Fault(422, "reserved", "the organisation is that of the reference rows.")
     with open_database(settings.database) as base:
         base.execute(
             "INSERT INTO sealed_entries (season, account, fields) VALUES (?, ?, ?) "

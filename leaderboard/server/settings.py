@@ -17,11 +17,17 @@ class ServerSettings:
         home: Folder of all data.
         suite_files: Files of suites that are not part of the package.
         uploads_per_day: Maximum uploads per account and day.
-        waiting: Maximum uploads per account in the queue.
+        waiting: Maximum uploads per account in the queue; those that are being received count.
+        upload_s: Seconds that an upload may take to arrive.
         requests_per_minute: Maximum requests per account or address and minute.
         steps_per_minute: Maximum steps of sealed episodes per account and minute.
         open_episodes: Maximum running sealed episodes per account.
-        live_envs: Maximum running episodes in memory; others are replayed when needed.
+        live_envs: Maximum running episodes of an account in memory; others are replayed when
+            needed.
+        step_workers: Maximum processes that step sealed episodes, one per account; the longest
+            unused one makes room for another account.
+        step_s: Seconds that a step may take, with the replay before it.
+        account_queue: Maximum steps of one account that wait for its process.
         trust_proxy: Take the caller's address from X-Forwarded-For.
         read: Limits on what is read of an upload.
         replay: Resource limits of the process that replays.
@@ -36,10 +42,14 @@ class ServerSettings:
     suite_files: tuple[Path, ...] = ()
     uploads_per_day: int = 10
     waiting: int = 5
+    upload_s: float = 300.0
     requests_per_minute: int = 120
     steps_per_minute: int = 1200
     open_episodes: int = 64
-    live_envs: int = 256
+    live_envs: int = 64
+    step_workers: int = 16
+    step_s: float = 60.0
+    account_queue: int = 4
     trust_proxy: bool = False
     read: ReadLimits = field(default_factory=ReadLimits)
     replay: ReplayLimits = field(default_factory=ReplayLimits)

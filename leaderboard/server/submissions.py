@@ -67,23 +67,31 @@ def new_id() -> str:
     return secrets.token_hex(16)
 
 
-def check_quota(settings: ServerSettings, account: str) -> None:
+def check_quota(settings: ServerSettings, account: str, under_way: int = 0) -> None:
     """Check an account's quota before anything is read.
+
+    Args:
+        settings: Settings of the server.
+        account: The account.
+        under_way: Its uploads that are being received, which count as well.
 
     Raises:
         QuotaError: Too many uploads today, or too many in the queue.
     """
     with open_database(settings.database) as base:
-        _check(base, settings, account)
+        _check(base, settings, account, under_way)
 
 
-def _check(base: sqlite3.Connection, settings: ServerSettings, account: str) -> None:
+def _check(
+    base: sqlite3.Connection, settings: ServerSettings, account: str, under_way: int = 0
+) -> None:
     since = time.time() - DAY_S
     today, waiting = base.execute(
         "SELECT count(*) FILTER (WHERE made > ?), count(*) FILTER (WHERE state IN (?, ?)) "
         "FROM submissions WHERE account = ? AND season = ''",
         (since, *WAITING, account),
     ).fetchone()
+    today, waiting = today + under_way, waiting + under_way
     if today >= settings.uploads_per_day:
         raise QuotaError(f"{today} uploads in a day; {settings.uploads_per_day} are allowed.")
     if waiting >= settings.waiting:

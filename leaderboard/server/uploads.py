@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from ..site.rendering import Renderer
+from .publishing import COMING
 from .settings import ServerSettings
 from .submissions import (
     QuotaError,
@@ -29,6 +34,7 @@ from .web import Fault, Gate
 def upload_routes(settings: ServerSettings, gate: Gate, worker: Worker) -> APIRouter:
     """Make the routes of uploads."""
     routes, renderer = APIRouter(), Renderer(uploads=True)
+    coming = Coming(settings)
 
     @routes.get("/submit", response_class=HTMLResponse)
     def submit_page(request: Request) -> str:
@@ -51,10 +57,10 @@ def upload_routes(settings: ServerSettings, gate: Gate, worker: Worker) -> APIRo
     async def upload(request: Request) -> JSONResponse:
         account = await run_in_threadpool(gate.authenticate, request)
         try:
-            await run_in_threadpool(check_quota, settings, account)
             name = new_id()
-            path = await _receive(request, settings, name)
-            await run_in_threadpool(_queue, settings, name, account, path)
+            with await run_in_threadpool(coming.place, account):
+                path = await _receive(request, settings, name)
+                await run_in_threadpool(_queue, settings, name, account, path)
         except QuotaError as error:
             raise Fault(429, "quota", str(error)) from error
         worker.nudge()
@@ -62,6 +68,41 @@ def upload_routes(settings: ServerSettings, gate: Gate, worker: Worker) -> APIRo
         return JSONResponse(answer, 202)
 
     return routes
+
+
+class Coming:
+    """Counts the uploads under way, which take places of their accounts' quotas.
+
+    Args:
+        settings: Settings of the server.
+    """
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._count: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def place(self, account: str) -> contextlib.AbstractContextManager[None]:
+        """Take a place, for as long as the returned context lasts.
+
+        Raises:
+            QuotaError: The account has no place left today, or in the queue.
+        """
+        with self._lock:
+            under_way = self._count.get(account, 0)
+            check_quota(self._settings, account, under_way)
+            self._count[account] = under_way + 1
+        return self._held(account)
+
+    @contextlib.contextmanager
+    def _held(self, account: str) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._count[account] -= 1
+                if not self._count[account]:
+                    del self._count[account]
 
 
 def _find(settings: ServerSettings, name: str) -> tuple[Submission, int]:
@@ -75,27 +116,32 @@ async def _receive(request: Request, settings: ServerSettings, name: str) -> Pat
     """Stream the body to disk, up to the limit.
 
     Raises:
-        Fault: It is too large, empty, or not an archive.
+        Fault: It is too large, empty, not an archive, or comes too slowly.
     """
     max_bytes = settings.read.archive_bytes
     too_large = Fault(413, "size", f"the archive has more than {max_bytes:,} bytes.")
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and len(announced) < 20 and int(announced) > max_bytes:
         raise too_large
-    descriptor, fresh = tempfile.mkstemp(dir=settings.uploads, prefix="coming-")
+    descriptor, fresh = tempfile.mkstemp(dir=settings.uploads, prefix=COMING)
     size, start = 0, b""
     try:
         with os.fdopen(descriptor, "wb") as file:
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size > max_bytes:
-                    raise too_large
-                start = start or chunk[:4]
-                file.write(chunk)
+            async with asyncio.timeout(settings.upload_s):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > max_bytes:
+                        raise too_large
+                    start += chunk[: 4 - len(start)]
+                    file.write(chunk)
         if not start.startswith(b"PK"):
             raise Fault(415, "archive", "the upload is not a zip; pack the entry's folder as one.")
         path = settings.uploads / f"{name}.zip"
         os.replace(fresh, path)
+    except TimeoutError as error:
+        Path(fresh).unlink(missing_ok=True)
+        message = f"the upload took more than {settings.upload_s:g} seconds."
+        raise Fault(408, "slow", message) from error
     except BaseException:
         Path(fresh).unlink(missing_ok=True)
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import shutil
 import threading
@@ -9,10 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..schema.result import Verdict
+from ..schema.record import Record
+from ..schema.result import Refusal, Verdict
 from ..suites.sealed import suite_file
 from ..verification.sandbox import verify
-from .publishing import prepare, publish, reindex, write_site
+from .publishing import find_dishonest, prepare, publish, reindex, write_site
 from .settings import ServerSettings
 from .submissions import Submission, requeue_interrupted, take_next, update
 
@@ -100,15 +102,16 @@ class Worker:
             replay=settings.replay,
             on_progress=on_progress,
         )
-        if verdict.refusal is not None:
-            self._refuse(one, verdict)
+        refusal = verdict.refusal
+        if refusal is None and not one.season:
+            refusal = find_dishonest(settings, verdict, one.id)
+        if refusal is not None:
+            self._refuse(one, refusal, verdict.replayed)
         else:
             self._accept(one, verdict)
         _remove(Path(one.path))
 
-    def _refuse(self, one: Submission, verdict: Verdict) -> None:
-        refusal = verdict.refusal
-        assert refusal is not None
+    def _refuse(self, one: Submission, refusal: Refusal, replayed: int) -> None:
         lines = [refusal.message]
         lines += [f"expected: {refusal.expected}"] if refusal.expected else []
         lines += [f"got: {refusal.got}"] if refusal.got else []
@@ -116,14 +119,16 @@ class Worker:
             self._settings,
             one.id,
             state="refused",
-            done=verdict.replayed,
+            done=replayed,
             reason=refusal.reason,
             message="\n".join(lines),
         )
 
     def _accept(self, one: Submission, verdict: Verdict) -> None:
         assert verdict.scores is not None, "an accepted entry has scores"
-        entry_id = publish(self._settings, Path(one.path), verdict, one.id)
+        now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+        record = Record(account=one.account, accepted=now, season=one.season)
+        entry_id = publish(self._settings, Path(one.path), verdict, one.id, record)
         reindex(self._settings, {entry_id: verdict})
         update(
             self._settings,

@@ -1,4 +1,4 @@
-"""Sealed seasons: generated worlds and tasks drawn from a secret that is committed to first.
+"""Sealed seasons: worlds generated from a secret that is committed to first.
 
 A season's suite is a function of its base suite and the secret, so that the secret, once it is
 published, proves that nothing was chosen after the fact, and lets anybody replay every entry.
@@ -15,17 +15,16 @@ import secrets
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.core.registration import environment_class
 from ..schema.base import Form, OnProgress, make_form, parse_form
 from ..schema.suite import Cell, Digest, Slug, Suite
-from .digests import make_cell_env, with_digests
+from .digests import with_digests
 from .files import load_suite, write_suite
 
-_HEAD = b"turngym season 1\n"
-_WORLD_SEEDS, _SUITE_SEEDS, _ENDLESS = 2**31, 2**52, 2**20
+_HEAD = b"turngym season 2\n"
 PUBLIC, SECRET, SEALED, REVEALED = "season.json", "secret.json", "sealed", "revealed"
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -58,7 +57,7 @@ class Season(Form):
     """``season.json``: what is public from the start.
 
     Attributes:
-        format: Version of this layout.
+        format: Version of this layout and of how seeds are drawn.
         name: Name of the season; its suite is ``NAME-v1``.
         base: Suite that it is drawn from.
         base_digest: That suite's digest.
@@ -66,9 +65,11 @@ class Season(Form):
         commitment: SHA-256 over nonce, secret, base and suite; fixed before anybody plays.
         terms: Rules of the season.
         cells: The environments.
+        left_out: Keys of the base suite's environments that the season does not play, since their
+            tasks are listed.
     """
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     name: Slug
     base: str
     base_digest: Digest
@@ -76,6 +77,7 @@ class Season(Form):
     commitment: Hex
     terms: SeasonTerms
     cells: tuple[SeasonCell, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def suite_id(self) -> str:
@@ -88,7 +90,7 @@ class Secret(Form):
 
     Attributes:
         nonce: Prevents searching for the secret behind the commitment.
-        secret: Source of world seeds, tasks and episode seeds.
+        secret: Source of world seeds and episode seeds.
     """
 
     nonce: Hex
@@ -98,44 +100,48 @@ class Secret(Form):
 def sealed_suite(
     base: Suite, name: str, secret: str, on_progress: OnProgress | None = None
 ) -> Suite:
-    """Make a season's suite: the base's environments with secret world, task and episode seeds.
+    """Make a season's suite: the base's generated environments with secret seeds.
 
-    An environment whose world is generated from a seed gets a new one, so that nobody has seen its
-    content; where tasks are listed, other tasks of the same split are drawn.
+    The world of each is generated from a seed of 256 bits, so that nobody has seen its content.
+    Environments whose tasks are listed are left out: everybody has the list, and the answers.
 
     Args:
         base: The public suite.
         name: Of the season.
         secret: In hex.
         on_progress: Called with the number of finished environments and of all.
+
+    Raises:
+        BadValueError: No environment of the suite generates its world.
     """
-    cells = tuple(_sealed_cell(cell, secret) for cell in base.cells)
+    cells = tuple(_sealed_cell(cell, secret) for cell in base.cells if is_generated(cell))
+    if not cells:
+        raise BadValueError(
+            f"season {name}: no environment of {base.id} makes its world from a seed "
+            "(world_seed), so nothing of it can be kept secret; choose another suite."
+        )
     fields = dict(base) | {
         "name": name,
         "version": 1,
         "description": f"sealed season on the environments of {base.id}",
-        "seed": _drawn(secret, "suite") % _SUITE_SEEDS,
+        "seed": _drawn(secret, "suite"),
         "cells": cells,
     }
     return with_digests(make_form(Suite, "season", **fields), on_progress)
 
 
+def is_generated(cell: Cell) -> bool:
+    """Return whether a cell's environment makes its world from a seed (``world_seed``)."""
+    return "world_seed" in inspect.signature(environment_class(cell.env_id)).parameters
+
+
 def _sealed_cell(cell: Cell, secret: str) -> Cell:
-    env = make_cell_env(cell)
-    settings, tasks = dict(cell.settings), cell.tasks
-    if "world_seed" in inspect.signature(type(env).__init__).parameters:
-        settings["world_seed"] = _drawn(secret, f"world {cell.key}") % _WORLD_SEEDS
-    else:
-        size = env.source.sizes()[cell.split]
-        rng = np.random.default_rng(_drawn(secret, f"tasks {cell.key}"))
-        count = len(cell.tasks)
-        drawn = rng.choice(_ENDLESS if size is None else size, count, replace=False)
-        tasks = tuple(sorted(int(index) for index in drawn))
-    env.close()
-    return make_form(Cell, "season", **(dict(cell) | {"settings": settings, "tasks": tasks}))
+    settings = dict(cell.settings) | {"world_seed": _drawn(secret, f"world {cell.key}")}
+    return make_form(Cell, "season", **(dict(cell) | {"settings": settings}))
 
 
 def _drawn(secret: str, what: str) -> int:
+    """Return a seed of 256 bits; one of 31 was found by search, and the season's world with it."""
     return int.from_bytes(hmac.digest(bytes.fromhex(secret), what.encode(), "sha256"), "big")
 
 
@@ -158,13 +164,15 @@ def open_season(
         on_progress: Called with the number of finished environments and of all.
 
     Raises:
-        BadValueError: The name is taken or invalid.
+        BadValueError: The name is taken or invalid, or no environment of the suite generates its
+            world.
     """
     folder = root / name
     if folder.exists():
         raise BadValueError(f"{folder}: a season of this name exists; choose another name.")
     secret = Secret(nonce=secrets.token_hex(32), secret=secrets.token_hex(32))
     suite = sealed_suite(base, name, secret.secret, on_progress)
+    played = [cell for cell in base.cells if cell.key in suite.by_key()]
     public = Season(
         name=name,
         base=base.id,
@@ -182,8 +190,9 @@ def open_season(
                 trials=cell.trials,
                 max_turns=cell.max_turns,
             )
-            for cell, public_cell in zip(suite.cells, base.cells, strict=True)
+            for cell, public_cell in zip(suite.cells, played, strict=True)
         ),
+        left_out=tuple(cell.key for cell in base.cells if cell not in played),
     )
     folder.mkdir(parents=True, mode=0o700)
     (folder / SEALED).mkdir(mode=0o700)

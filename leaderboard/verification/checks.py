@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...envs.core.errors import UnknownNameError
-from ..schema.entry import Episode, Manifest, PlayedEnv
+from ..schema.entry import Episode, Manifest, PlayedEnv, is_reserved
 from ..schema.result import refused, refused_episode
 from ..schema.suite import Cell, Slot, Suite
 
@@ -60,6 +60,12 @@ def check_manifest(manifest: Manifest, suite: Suite) -> None:
             "entry.json: the environments are not those of the suite, each once, in its order.",
             expected=", ".join(cells),
             got=", ".join(keys),
+        )
+    if manifest.reference is None and is_reserved(manifest.organisation):
+        raise refused(
+            "reserved",
+            "the organisation is that of the reference rows; name your own.",
+            got=manifest.organisation,
         )
     _check_board(manifest)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...envs.core.digest import digest_of
 from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest, is_valid
@@ -31,6 +32,15 @@ class _Findings:
     digest: str = ""
     signed_by: str = ""
     results: list[EpisodeResult] = field(default_factory=list)
+    actions: dict[tuple[int, Slot], str] = field(default_factory=dict)
+
+    def run_actions(self) -> tuple[str, ...]:
+        """Return the hash of all actions of each run, whatever order they were written in."""
+        runs = sorted({run for run, _ in self.actions})
+        return tuple(
+            digest_of(sorted((slot, h) for (own, slot), h in self.actions.items() if own == run))
+            for run in runs
+        )
 
 
 def verify_folder(
@@ -69,6 +79,7 @@ def verify_folder(
         signed_by=found.signed_by,
         scores=scores,
         episodes=tuple(found.results) if refusal is None else (),
+        run_actions=found.run_actions() if refusal is None else (),
         replayed=len(found.results),
         seconds=time.monotonic() - begun,
         verifier=dict(get_versions()),
@@ -100,6 +111,8 @@ def _check_and_replay(
         check_slot(episode, suite, cells, len(manifest.runs))
         env, cell = make_env(episode.env), cells[episode.env]
         found.results.append(replay_episode(env, cell, episode, suite.max_action_chars))
+        slot = Slot(episode.env, episode.task, episode.trial)
+        found.actions[episode.run, slot] = digest_of(episode.actions)
         if on_progress is not None:
             on_progress(len(found.results), total)
     places = {slot: place for place, slot in enumerate(suite.slots())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 import gymnasium as gym
@@ -301,6 +302,14 @@ class Thrifty(Guess):
         return outcome._replace(terms={"outcome": 0.9}) if outcome.terms else outcome
 
 
+class Backtracking(Guess):
+    """Reads blanks by a pattern that takes quadratic time."""
+
+    def play(self, episode, action):
+        re.search(r"\s*\n+!", action[:12_000])
+        return super().play(episode, action)
+
+
 class Infinite(Guess):
     def judge(self, episode, number):
         return Outcome.move("", {"luck": float("inf")})
@@ -347,6 +356,7 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("legal actions are valid", Illegal),
     ("null and garbage stay at the floor", Generous),
     ("null and garbage stay at the floor", EasilyPleased),
+    ("long actions take little time", Backtracking),
     ("the expert reaches the top", Clumsy),
     ("the expert reaches the top", Thrifty),
 ]

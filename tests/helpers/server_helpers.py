@@ -17,11 +17,19 @@ from turngym.leaderboard.suites.digests import with_digests
 
 
 def sealed_base() -> Suite:
-    """One world of listed tasks, one that is generated from a seed."""
+    """Two worlds that are generated from a seed, and one of listed tasks, which is left out."""
     cells = (
         Cell(
             key="Password-v0",
             env_id="Password-v0",
+            settings={"size": "micro"},
+            tasks=(0,),
+            max_turns=1,
+            digests=("0" * 32,),
+        ),
+        Cell(
+            key="WebShop-v0",
+            env_id="WebShop-v0",
             settings={"size": "micro"},
             tasks=(0, 1),
             trials=2,

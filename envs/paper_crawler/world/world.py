@@ -16,7 +16,13 @@ import numpy as np
 
 from ...core.digest import digest_of
 from ...core.fork import Shared
-from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
+from ...utils.disk_cache import (
+    cache_arrays,
+    name_seed,
+    pack_strings,
+    source_digest,
+    unpack_strings,
+)
 from ..papers import Paper, Search
 from .engine import DatedBm25
 from .graph import KINDS, NONE, Citations, Columns, draw_citations, draw_columns
@@ -52,7 +58,7 @@ class World(Shared):
         self.parameters, self.seed = parameters, seed
         self.names: Names = names_of(parameters)
         made_by = source_digest(Path(__file__).parent, *_SOURCES)
-        mark = f"{digest_of(parameters)[:12]}-s{seed}-{made_by}-numpy{np.__version__}"
+        mark = f"{digest_of(parameters)[:12]}-s{name_seed(seed)}-{made_by}-numpy{np.__version__}"
         self.identity = f"papers-{parameters.size}-{mark}"
         stored = cache_arrays(self.identity, lambda: _generate(parameters, seed))
         self.columns = _unpack_part(Columns, stored, "paper.")

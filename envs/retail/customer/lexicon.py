@@ -39,9 +39,9 @@ def _make_cues(*patterns: str) -> Cues:
     return Cues(patterns)
 
 
-THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 MARKS = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}")
-SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|\s*\n+\s*(?:[-•]\s+|\d\.\s+)?")
+SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|(?<!\s)\s*\n+\s*(?:[-•]\s+|\d\.\s+)?")
+"""Ends of sentences; a run of blanks is tried from its start alone, or the time is quadratic."""
 NUMBER_COMMA = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 EMAIL = _make_cues(r"e-?mail")

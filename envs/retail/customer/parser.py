@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ...tools.action_parsing import replace_blocks
 from . import lexicon as lex
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
@@ -47,7 +48,7 @@ def normalize(text: str) -> str:
     """Return the text in lower case without thoughts, emphasis and commas in numbers."""
     text = text.lower()
     if "<think>" in text:
-        text = lex.THINKING.sub(" ", text)
+        text = replace_blocks(text, "<think>", "</think>", " ")
     if "*" in text or "`" in text or "__" in text:
         text = lex.MARKS.sub("", text)
     if "," in text:
@@ -63,7 +64,7 @@ def parse_message(message: str) -> ParsedMessage:
     text = normalize(message)
     acts: set[str] = set()
     verb = any(pattern.search(text) for pattern in lex.VERBS.values())
-    for sentence in lex.SENTENCE.split(text):
+    for sentence in dict.fromkeys(lex.SENTENCE.split(text)):  # one said twice adds nothing
         if sentence:
             _add_acts(sentence, verb, acts)
     if "propose" in acts and "deny" in acts and not _offers_more(text):

@@ -11,7 +11,13 @@ from typing import Any
 from ...core.errors import DataError
 from ...core.fork import Shared
 from ...core.tasks import Task, parse_index
-from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
+from ...utils.disk_cache import (
+    cache_arrays,
+    name_seed,
+    pack_strings,
+    source_digest,
+    unpack_strings,
+)
 from ..shop.generate import SPLITS, make_shop
 from ..shop.tables import Shop
 from .make import COUNTS, BuildProof, digest_tasks, make_task_id, make_tasks
@@ -50,7 +56,8 @@ def _load_texts(size: str, world_seed: int, split: str, proof: BuildProof) -> li
         tasks = make_tasks(size, world_seed, split, proof)
         return pack_strings([json.dumps(task_json(task)) for task in tasks])
 
-    stored = cache_arrays(f"retail-{size}-{world_seed}-{split}-{_hash_code()}", build)
+    name = f"retail-{size}-{name_seed(world_seed)}-{split}-{_hash_code()}"
+    stored = cache_arrays(name, build)
     return unpack_strings(stored["bytes"], stored["ends"])
 
 

@@ -12,7 +12,13 @@ import numpy as np
 from ...core.fork import Shared
 from ...tools.retrieval.base import Corpus
 from ...tools.retrieval.bm25 import Bm25
-from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
+from ...utils.disk_cache import (
+    cache_arrays,
+    name_seed,
+    pack_strings,
+    source_digest,
+    unpack_strings,
+)
 from .articles import Articles, write_articles
 from .full import FULL
 from .graph import NONE, Graph, build_graph
@@ -58,7 +64,7 @@ class World(Shared):
         self.key = (size, seed, distractors)
         self.schema = SCHEMAS[size]
         made_by = source_digest(Path(__file__).parent, *_SOURCES)
-        self.name = f"searchqa-{size}-s{seed}-d{distractors!r}-{made_by}"
+        self.name = f"searchqa-{size}-s{name_seed(seed)}-d{distractors!r}-{made_by}"
         stored = cache_arrays(self.name, lambda: _pack(*_generate(self.schema, seed, distractors)))
         self.graph, articles = _unpack(stored)
         self.places = articles.places

@@ -164,9 +164,43 @@ def test_the_newest_are_kept_and_load_by_path(saved: Path, tiny_model: Path) -> 
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(saved: Path) -> None:
     weights = saved / "step-000003" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-10])
-    path = newest_whole(saved)
+    with pytest.warns(UserWarning, match="going on from step-000002"):
+        path = newest_whole(saved)
     assert path is not None
     assert path.name == "step-000002"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model.safetensors", "trainer/optimizer.pt", "trainer/critic.safetensors", "config.json"],
+)
+def test_damage_of_the_right_size_is_noticed_and_told(saved: Path, name: str) -> None:
+    file = saved / "step-000003" / name
+    data = bytearray(file.read_bytes())
+    data[-5] ^= 1
+    file.write_bytes(data)
+    told: list[str] = []
+    assert newest_whole(saved, told.append) == saved / "step-000002"
+    assert told == [
+        f"damaged checkpoint step-000003: {name} is not as it was written: its hash differs; "
+        "going on from step-000002"
+    ]
+
+
+def test_changed_counters_are_noticed(saved: Path) -> None:
+    file = saved / "step-000003" / "trainer" / "state.json"
+    file.write_text(file.read_text().replace('"tokens": 21', '"tokens": 31'))
+    told: list[str] = []
+    assert newest_whole(saved, told.append) == saved / "step-000002"
+    assert "state.json is not as it was written" in told[0]
+
+
+def test_checkpoints_without_hashes_are_read_as_before(saved: Path) -> None:
+    file = saved / "step-000003" / "trainer" / "state.json"
+    state = json.loads(file.read_text())
+    del state["digests"], state["progress_digest"]
+    file.write_text(json.dumps(state))
+    assert newest_whole(saved) == saved / "step-000003"
 
 
 def test_no_whole_checkpoint_is_an_error_that_says_what_is_damaged(saved: Path) -> None:

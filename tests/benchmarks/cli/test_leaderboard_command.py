@@ -73,7 +73,8 @@ def test_submit_verify_index_table(
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("ours (us)", "expert", "random", "null", "pass^2"))
     (board,) = json.loads(rows.read_text())
-    assert [row["rank"] for row in board["rows"] if row["reference"] is None] == [1]
+    assert [row["rank"] for row in board["rows"] if row["reference"] is None] == [None]
+    assert "reproduction and development" in shown
     assert main(("leaderboard", "table", *database, "--suite", "other-v1")) == 2
     assert "unknown suite" in capsys.readouterr().err
 
@@ -217,3 +218,40 @@ def test_runs_of_another_start_or_unfinished_are_no_entry_together(
     path.unlink()
     assert submit(suite_file, tmp_path / "e", *runs, "--board", "algorithms") == 2
     assert "the run is not finished" in capsys.readouterr().err
+
+
+def test_a_maintainer_plays_the_weights_and_the_rerun_is_ranked(
+    suite_file: str, trained: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "entries"
+    out = root / "tiny-v1" / "mine"
+    model = str(trained[0])
+    assert submit(suite_file, out, model, "--max-tokens", "4") == 0
+    where = ("--entries", str(root), "--suite-file", suite_file)
+    rerun = ("leaderboard", "rerun", "tiny-v1/mine", *where, "--max-tokens", "4")
+    assert main((*rerun, "--weights", model)) == 0
+    assert "12 have the submitted actions" in capsys.readouterr().out
+    assert main((*rerun, "--weights", model)) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    for wrong, said in (
+        (("--weights", "expert"), "is no model"),
+        (("--weights", model, "--weights", model), "2 models for 1 runs"),
+        (("--weights", "nowhere"), "nowhere"),
+    ):
+        assert main((*rerun, *wrong, "--overwrite")) == 2
+        assert said in capsys.readouterr().err
+    database = ("--db", str(tmp_path / "index.sqlite"))
+    assert main(("leaderboard", "index", *where, *database)) == 0
+    rows = tmp_path / "rows.json"
+    assert main(("leaderboard", "table", *database, "--json", str(rows))) == 0
+    assert ", rerun" in capsys.readouterr().out
+    (board,) = json.loads(rows.read_text())
+    found = {row["entry_id"]: row for row in board["rows"]}
+    assert found["tiny-v1/mine-rerun"]["rank"] == 1
+    assert found["tiny-v1/mine-rerun"]["ranked_by"] == "rerun"
+    assert found["tiny-v1/mine"]["rank"] is None
+    assert not any(row["copy_of"] for row in found.values())
+    record = json.loads((root / "tiny-v1" / "mine-rerun.record.json").read_text())
+    assert record["rerun"]["weights"][0].startswith("sha256:")
+    assert main(("leaderboard", "rerun", "tiny-v1/none", *where, "--weights", model)) == 2
+    assert "no such entry" in capsys.readouterr().err

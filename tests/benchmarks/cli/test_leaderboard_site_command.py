@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("fastapi")
 pytest.importorskip("jinja2")
 
 from helpers.board_helpers import make_entry, tiny_suite
+from helpers.server_helpers import sealed_base
 
 from turngym.benchmarks.cli.main import main
 from turngym.leaderboard.server import ServerSettings
@@ -39,7 +41,7 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = str(write_suite(tiny_suite(), tmp_path))
+    file = str(write_suite(sealed_base(), tmp_path))
     home = tmp_path / "home"
     (home / "entries").mkdir(parents=True)
     settings, where = ServerSettings(home=home), ("--home", str(home))
@@ -49,6 +51,7 @@ def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(("leaderboard", "season", "spring", *where, "--suite", file)) == 0
     said = capsys.readouterr().out
     assert "commitment" in said
+    assert "left out, since their tasks are listed: Password-v0" in said
     assert sorted(p.name for p in (home / "entries" / "spring-v1").iterdir()) == [
         "expert",
         "null",

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.tools.action_parsing import Tagged, TagGrammar, ToolCall, ToolGrammar, Unreadable
+from turngym.envs.tools.action_parsing import (
+    Tagged,
+    TagGrammar,
+    ToolCall,
+    ToolGrammar,
+    Unreadable,
+    find_blocks,
+    replace_blocks,
+)
 from turngym.envs.tools.schema import make_tool
 
 SEARCH = TagGrammar({"search": "query", "answer": "answer"})
@@ -168,3 +178,36 @@ def test_grammars_without_tools_or_with_twins_are_refused() -> None:
         ToolGrammar([])
     with pytest.raises(BadValueError, match="two tools are called 'cancel'"):
         ToolGrammar([make_tool(cancel), make_tool(cancel)])
+
+
+PIECES = st.lists(
+    st.sampled_from(["<a>", "</a>", "<ab>", "</ab>", "<c>", "<", ">", "/", "a", " ", "\n"]),
+    max_size=12,
+).map("".join)
+LETTERS = TagGrammar({"a": "x", "ab": "y"})
+OLD_BLOCK = re.compile(r"<(a|ab)>(.*?)</\1>", re.DOTALL)
+OLD_INNER = re.compile(r"<a>(.*?)</a>", re.DOTALL)
+
+
+@given(PIECES)
+def test_the_linear_grammar_reads_what_the_pattern_read(text: str) -> None:
+    found = OLD_BLOCK.search(text)
+    read = LETTERS.parse(text)
+    if found is None:
+        assert isinstance(read, Unreadable)
+    else:
+        assert read == Tagged(found[1], found[2].strip())
+    assert find_blocks(text, "<a>", "</a>") == OLD_INNER.findall(text)
+    assert replace_blocks(text, "<a>", "</a>", "!") == OLD_INNER.sub("!", text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["<search>", "<search><answer>", "</search>", "<x>", "<", "<a", "<ab> "]
+)
+def test_long_texts_are_read_in_linear_time(unit: str) -> None:
+    text = (unit * 100_000)[:100_000]
+    begun = time.process_time()
+    assert isinstance(SEARCH.parse(text), Unreadable)
+    assert find_blocks(text, "<search>", "</search>") == []
+    assert replace_blocks(text, "<search>", "</search>", "") == text
+    assert time.process_time() - begun < 1.0  # 6 s with the pattern

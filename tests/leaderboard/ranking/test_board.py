@@ -5,15 +5,18 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.board_helpers import edit_episodes, edit_manifest, make_entry, refusal_of, verdict_of
+from helpers.site_helpers import says, written
 
 from turngym.envs.core.errors import DataError
 from turngym.leaderboard.ranking.board import make_boards
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.entry import Budget, Run, Track
+from turngym.leaderboard.schema.record import Record, Rerun, record_path
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.schema.suite import Suite
 
@@ -24,6 +27,10 @@ TRACK = Track(
 )
 
 
+DAYS = ("2026-01-01", "2026-01-02")
+RERUN = Rerun(of="tiny-v1/other", weights=("sha256:" + "a" * 64,), equal=3, episodes=12)
+
+
 def runs(*seeds: int, tokens: int = 900) -> tuple[Run, ...]:
     used = Budget(sampled_tokens=tokens, tool_calls=100)
     return tuple(Run(seed=seed, used=used) for seed in seeds)
@@ -31,19 +38,27 @@ def runs(*seeds: int, tokens: int = 900) -> tuple[Run, ...]:
 
 @pytest.fixture(scope="module")
 def entries(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """References, a bungler twice, a copy of the expert, an algorithm, and a forgery."""
+    """References, a bungler twice, a copy of the expert, two that are ranked, and a forgery."""
     root = tmp_path_factory.mktemp("board")
     home = root / suite.id
     for name in ("expert", "random", "null"):
         make_entry(suite, home / name, name, name=name, reference=name)
     make_entry(suite, home / "lucky", "random", name="lucky")
     make_entry(suite, home / "lucky-again", "random", name="lucky again", reproduces="lucky")
-    make_entry(suite, home / "copy", "expert", name="copy", reference="expert")
+    make_entry(suite, home / "copy", "expert", name="copy", reference="expert", date="0001-01-01")
+    written(suite, home / "fool", says("fool"), name="fool")
+    write_record(home / "fool", account="bob", accepted=f"{DAYS[1]}T00:00:00+00:00", season="s")
+    written(suite, home / "mine", says("mine"), name="mine")
+    write_record(home / "mine", accepted=f"{DAYS[0]}T00:00:00+00:00", rerun=RERUN)
     terms = {"board": "algorithms", "track": TRACK}
     make_entry(suite, home / "algo", "random", name="algo", runs=runs(0, 1, 2), **terms)
     shutil.copytree(home / "expert", home / "forged")
     edit_episodes(home / "forged", lambda episodes: episodes[0].update(seed=1))
     return root
+
+
+def write_record(folder: Path, **known: Any) -> None:
+    Record(**known).write(record_path(folder))
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +81,50 @@ def test_there_is_a_board_for_agents_and_one_per_track(index: list[Indexed]) -> 
     ]
 
 
-def test_ranks_leave_the_references_out(agents: Board) -> None:
+def test_ranks_are_of_those_who_can_be_trusted(agents: Board) -> None:
     rows = {row.entry_id.split("/")[1]: row for row in agents.rows}
-    assert [r.score.mean for r in agents.rows] == sorted(
-        (r.score.mean for r in agents.rows), reverse=True
-    )
+    trusted = {"expert", "random", "null", "mine", "fool"}
+    assert {row.entry_id.split("/")[1] for row in agents.rows[: len(trusted)]} == trusted
+    for part in (agents.rows[: len(trusted)], agents.rows[len(trusted) :]):
+        means = [row.score.mean for row in part]
+        assert means == sorted(means, reverse=True)
     assert {name for name, row in rows.items() if row.reference} == {"expert", "random", "null"}
+    assert (rows["mine"].rank, rows["mine"].ranked_by) == (1, "rerun")
+    assert (rows["fool"].rank, rows["fool"].ranked_by) == (2, "season"), "ties go by acceptance"
+    assert rows["mine"].score.mean == rows["fool"].score.mean
+    assert (rows["fool"].account, rows["fool"].accepted) == ("bob", DAYS[1])
+    for name in ("copy", "lucky", "lucky-again"):
+        assert (rows[name].rank, rows[name].ranked_by) == (None, "")
     assert rows["copy"].reference is None, "a reference row is only what stands under its name"
-    assert rows["copy"].rank == 1
-    assert rows["lucky"].rank == rows["lucky-again"].rank == 2, "equal scores share a place"
+    assert rows["copy"].copy_of == "tiny-v1/expert"
+    assert rows["lucky-again"].copy_of == rows["lucky"].copy_of == "tiny-v1/random"
     assert rows["lucky-again"].reproduces == "lucky"
     assert "forged" not in rows
     assert agents.missing_references == ()
     assert rows["expert"].score.mean == 1.0
     assert rows["null"].score.mean == 0.0
+
+
+def test_a_copy_of_a_ranked_entry_has_no_rank(index: list[Indexed]) -> None:
+    late = Record(accepted="2030-01-01T00:00:00+00:00", season="s")
+    fool = next(one for one in index if one.entry_id == "tiny-v1/fool")
+    again = Indexed(entry_id="tiny-v1/again", verdict=fool.verdict, record=late)
+    rows = {row.entry_id.split("/")[1]: row for row in make_boards([*index, again])[0].rows}
+    assert (rows["again"].rank, rows["again"].copy_of) == (None, "tiny-v1/fool")
+    assert (rows["fool"].rank, rows["fool"].copy_of) == (2, "")
+    other = Record(rerun=Rerun(of="tiny-v1/fool", weights=("sha256:0",), equal=12, episodes=12))
+    rerun = Indexed(entry_id="tiny-v1/fool-rerun", verdict=fool.verdict, record=other)
+    rows = {row.entry_id.split("/")[1]: row for row in make_boards([*index, rerun])[0].rows}
+    assert rows["fool-rerun"].copy_of == rows["fool"].copy_of == "", "a rerun repeats its entry"
+    assert rows["fool-rerun"].rank is not None
+
+
+@pytest.mark.parametrize("name", ["turngym", "TurnGym", " turn gym", "turn-gym", "ｔurngym"])
+def test_the_references_organisation_is_reserved(suite: Suite, tmp_path: Path, name: str) -> None:
+    make_entry(suite, tmp_path / "e", "null", organisation=name)
+    assert refusal_of(tmp_path / "e", suite).reason == "reserved"
+    make_entry(suite, tmp_path / "null", "null", organisation=name, reference="null")
+    assert verdict_of(tmp_path / "null", suite).accepted
 
 
 def test_neighbours_are_compared_over_the_tasks(agents: Board) -> None:
@@ -92,9 +137,9 @@ def test_neighbours_are_compared_over_the_tasks(agents: Board) -> None:
         assert 0 < test.p_value <= 1
         assert test.tasks == 6
     assert agents.rows[-1].versus_next is None
-    copy = by_id["tiny-v1/copy"]
-    assert copy.versus_next is not None
-    assert copy.versus_next.p_value == 1.0
+    mine = by_id["tiny-v1/mine"]
+    assert mine.versus_next is not None
+    assert mine.versus_next.p_value == 1.0
 
 
 def test_algorithms_have_an_interval_over_runs_and_the_references(index: list[Indexed]) -> None:
@@ -104,7 +149,7 @@ def test_algorithms_have_an_interval_over_runs_and_the_references(index: list[In
     algo = rows["algo"]
     assert len(algo.runs) == 3
     assert algo.score.mean == pytest.approx(sum(algo.runs) / 3)
-    assert algo.rank == 1
+    assert algo.rank is None
     assert algo.episodes == 36
     assert algo.used == Budget(sampled_tokens=900, tool_calls=100)
     verdict = next(one.verdict for one in index if one.entry_id == "tiny-v1/algo")
@@ -154,7 +199,7 @@ def test_only_what_changed_is_verified_again(entries: Path, suite: Suite, tmp_pa
     told: list[str] = []
     rebuild(home.parent, database, check, on_progress=lambda name, place, count: told.append(name))
     assert sorted(seen) == sorted(name.split("/")[1] for name in told)
-    assert len(seen) == 8
+    assert len(seen) == 10
     seen.clear()
     edit_manifest(home / "lucky", lambda data: data.update(description="new words"))
     shutil.rmtree(home / "copy")
@@ -163,7 +208,7 @@ def test_only_what_changed_is_verified_again(entries: Path, suite: Suite, tmp_pa
     assert "tiny-v1/copy" not in {one.entry_id for one in found}
     seen.clear()
     rebuild(home.parent, database, check, fresh=True)
-    assert len(seen) == 7
+    assert len(seen) == 9
 
 
 def test_the_index_can_be_asked_in_sql(entries: Path, suite: Suite, tmp_path: Path) -> None:
@@ -202,7 +247,7 @@ def test_an_index_of_an_earlier_version_is_rebuilt(
     with sqlite3.connect(database) as base:
         base.execute("CREATE TABLE entries (entry_id TEXT, verdict TEXT)")
         base.execute("INSERT INTO entries VALUES ('a', '{}')")
-        base.execute("PRAGMA user_version = 1")
+        base.execute("PRAGMA user_version = 2")
     base.close()
     with pytest.raises(DataError, match="rebuild it"):
         read_index(database)

@@ -47,7 +47,7 @@ def address(place: Place) -> Iterator[str]:
         yield address
 
 
-def remote(address: str, place: Place, env_id: str = "Password-v0", **settings: Any) -> Any:
+def remote(address: str, place: Place, env_id: str = "WebShop-v0", **settings: Any) -> Any:
     return gym.make(env_id, server=address, token=place.token, **settings)
 
 
@@ -78,10 +78,12 @@ def test_a_whole_season(place: Place) -> None:
                     action = policy(twin, expected, known)
                     expected, _, *ended, known = twin.step(action)
                     observation, reward, *told, info = env.step(action)
-                    assert (observation, told) == (expected, ended)
+                    assert told == ended
+                    over = known["status"] != "running"
+                    assert observation == ("" if over else expected)
                     assert reward == 0.0
                     assert info["reward_terms"] == info["metrics"] == {}
-                    assert info["status"] == known["status"]
+                    assert info["status"] == ("ended" if over else "running")
             with pytest.raises(EpisodeError, match="one pass per task and trial"):
                 env.reset()
         submission = client.finish()
@@ -149,8 +151,8 @@ def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
         first.client.server = address
         info = first.step("four")[4]
         assert info["turn"] == 3
-    twin = make_cell_env(secret_suite(place).by_key()["Password-v0"])
-    slot = Slot("Password-v0", secret_suite(place).by_key()["Password-v0"].tasks[0], 0)
+    twin = make_cell_env(secret_suite(place).by_key()["WebShop-v0"])
+    slot = Slot("WebShop-v0", secret_suite(place).by_key()["WebShop-v0"].tasks[0], 0)
     options = {"split": "test", "task": slot.task}
     twin.reset(seed=secret_suite(place).seed_of(slot), options=options)
     for action in ("one", "three", "four"):
@@ -161,8 +163,8 @@ def test_a_restart_and_a_full_memory_replay_what_ran(place: Place) -> None:
 
 def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
     client = SeasonClient(address, place.token)
-    begun = client.start("Password-v0", None, None, "0" * 32)
-    assert client.start("Password-v0", None, None, "0" * 32)["session"] == begun["session"]
+    begun = client.start("WebShop-v0", None, None, "0" * 32)
+    assert client.start("WebShop-v0", None, None, "0" * 32)["session"] == begun["session"]
     said = client.step(begun["session"], 1, "a")
     assert client.step(begun["session"], 1, "a") == said
     with pytest.raises(EpisodeError, match="expected turn 2"):
@@ -173,14 +175,14 @@ def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
 
 def test_who_may_play_what(address: str, place: Place) -> None:
     env = remote(address, place)
-    env.reset(options={"task": 1, "trial": 1})
+    env.reset(options={"task": 1, "trial": 0})
     with pytest.raises(EpisodeError, match="one pass"):
-        remote(address, place).reset(options={"task": 1, "trial": 1})
+        remote(address, place).reset(options={"task": 1, "trial": 0})
     mallory = SeasonClient(address, new_token(place.settings, "mallory"))
     with pytest.raises(BadValueError, match="no such episode"):
         mallory.step(env._session, 1, "a")
     with pytest.raises(BadValueError, match="token is missing or invalid"):
-        SeasonClient(address, "tg_wrong").start("Password-v0", None, None, "0" * 32)
+        SeasonClient(address, "tg_wrong").start("WebShop-v0", None, None, "0" * 32)
     with pytest.raises(BadValueError, match="holds no environment"):
         remote(address, place, size="full")
     with pytest.raises(BadValueError, match="holds no environment"):
@@ -196,6 +198,30 @@ def test_who_may_play_what(address: str, place: Place) -> None:
     ):
         with pytest.raises(ValueError, match=match):
             env.unwrapped.reset(options=options)
+
+
+def test_a_task_comes_again_when_all_were_played(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.envs.wrappers.season_client._BUSY_WAIT_S", 0.0)
+    with served(place.settings) as address:
+        first, second, third = (remote(address, place) for _ in range(3))
+        with pytest.raises(EpisodeError, match="2 are not started"):
+            first.reset(options={"task": 0, "trial": 1})
+        first.reset()
+        with pytest.raises(EpisodeError, match="1 are not started"):
+            second.reset(options={"task": 0, "trial": 1})
+        second.reset()
+        for env, running in ((first, 2), (second, 1)):
+            with pytest.raises((BadValueError, EnvFault), match=f"{running} are running"):
+                third.reset()
+            info = {"status": "running"}
+            while info["status"] == "running":
+                observation, *_, info = env.step("search[x]")
+            assert (info["status"], observation) == ("ended", "")
+            with pytest.raises(EpisodeError, match=r"over \(ended\)"):
+                env.client.step(env._session, 30, "x")
+        assert third.reset(options={"task": 0})[1]["task_id"] == "sealed/0"
 
 
 def test_bad_actions_and_bad_order(address: str, place: Place) -> None:
@@ -260,7 +286,7 @@ def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Pa
     with served(place.settings) as address:
         env = remote(address, place, render_mode="ansi")
         observation, info = env.reset(seed=3)
-        cell = secret_suite(place, "open").by_key()["Password-v0"]
+        cell = secret_suite(place, "open").by_key()["WebShop-v0"]
         twin = make_cell_env(cell)
         slot = Slot(cell.key, cell.tasks[0], 0)
         seed = secret_suite(place, "open").seed_of(slot)
@@ -296,12 +322,12 @@ def test_a_lost_server_is_an_environment_error(
 @pytest.mark.parametrize("server", ["board", "ftp://x", "http://u@x", "http://x?y", 7, "http://"])
 def test_addresses(server: Any) -> None:
     with pytest.raises(BadValueError, match="expected an address"):
-        gym.make("Password-v0", server=server, token="t")
+        gym.make("WebShop-v0", server=server, token="t")
 
 
 def test_a_token_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TURNGYM_TOKEN", raising=False)
     with pytest.raises(BadValueError, match="no token"):
-        gym.make("Password-v0", server="http://127.0.0.1:1")
+        gym.make("WebShop-v0", server="http://127.0.0.1:1")
     monkeypatch.setenv("TURNGYM_TOKEN", "tg_secret")
     assert "tg_secret" not in repr(SeasonClient("http://127.0.0.1:1"))

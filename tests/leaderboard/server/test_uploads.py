@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import re
 import sqlite3
 import tempfile
 import time
@@ -11,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.board_helpers import edit_episodes
+from helpers.board_helpers import edit_episodes, edit_manifest
 from helpers.server_helpers import Place, wait_for, zipped
 
 from turngym.leaderboard.entries_io.archive import unpack
+from turngym.leaderboard.ranking.board import make_boards
+from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
+from turngym.leaderboard.server.app import make_app
+from turngym.leaderboard.server.publishing import prepare
 from turngym.leaderboard.server.submissions import find, take_next, update
 from turngym.leaderboard.suites.files import known_suites
 from turngym.leaderboard.verification.verify import verify_folder
@@ -92,7 +98,93 @@ def test_a_restart_resumes_the_queue(
     assert interrupted is not None
     assert interrupted.id == names[0]
     with place.client(background=True) as client:
-        assert [wait_for(client, name)["state"] for name in names] == ["accepted"] * 3
+        told = [wait_for(client, name) for name in names]
+    assert [one["state"] for one in told] == ["accepted", "refused", "refused"]
+    assert [one["reason"] for one in told] == ["", "copy", "copy"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"name": "a 7B model", "organisation": "others", "date": "0001-01-01"}, "copy"),
+        ({"reproduces": "somebody else's"}, "copy"),
+        ({"reproduces": "an entry"}, ""),
+        ({"reference": "expert"}, "reserved"),
+        ({"organisation": "TurnGym"}, "reserved"),
+    ],
+)
+def test_who_copies_is_refused_or_says_so(
+    place: Place, entry: Path, tmp_path: Path, quick: None, change: dict[str, Any], reason: str
+) -> None:
+    first = zipped(entry, tmp_path / "first")
+    edit_manifest(entry, lambda data: data.update(change))
+    second = zipped(entry, tmp_path / "second")
+    mallory = place.changed()
+    mallory.token = new_token(place.settings, "mallory")
+    with place.client(background=True) as client:
+        assert wait_for(client, send(client, place, first).json()["id"])["state"] == "accepted"
+        told = wait_for(client, send(client, mallory, second).json()["id"])
+    assert told["reason"] == reason
+    known = {one.record.account: one for one in read_index(place.settings.index)}
+    assert set(known) == ({"alice"} if reason else {"alice", "mallory"})
+    assert re.match(r"20\d\d-", known["alice"].record.accepted)
+    rows = make_boards(list(known.values()))[0].rows
+    assert [row.rank for row in rows] == [None] * len(rows)
+    assert [bool(row.copy_of) for row in rows] == [False, True][: len(rows)]
+
+
+async def call(app: Any, place: Place, receive: Any) -> dict[str, Any]:
+    """Send an upload whose body comes as ``receive`` says; return status and body."""
+    headers = [(b"authorization", place.headers["Authorization"].encode())]
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
+        "scheme": "http", "path": "/api/submissions", "raw_path": b"/api/submissions",
+        "query_string": b"", "headers": headers, "client": ("test", 1), "server": ("test", 80),
+    }  # fmt: skip
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return {"status": sent[0]["status"], "body": b"".join(m.get("body", b"") for m in sent[1:])}
+
+
+def test_uploads_under_way_count_and_slow_ones_end(place: Place) -> None:
+    small = place.changed(waiting=2, upload_s=1.0)
+    app = make_app(small.settings, background=False)
+
+    async def never() -> Any:
+        await asyncio.sleep(60)
+
+    async def three() -> list[dict[str, Any]]:
+        return await asyncio.gather(*(call(app, place, never) for _ in range(3)))
+
+    answers = asyncio.run(three())
+    assert sorted(answer["status"] for answer in answers) == [408, 408, 429]
+    assert any(b"more than 1 seconds" in answer["body"] for answer in answers)
+    assert any(b"2 uploads wait" in answer["body"] for answer in answers)
+    assert not list(place.settings.uploads.iterdir())
+
+    async def empty() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    assert asyncio.run(call(app, place, empty))["status"] == 415  # the places are free again
+
+
+def test_what_was_cut_off_is_swept_at_the_start(place: Place) -> None:
+    prepare(place.settings)
+    (place.settings.uploads / "coming-abc").write_bytes(b"PK")
+    whole = place.settings.uploads / f"{'a' * 32}.zip"
+    whole.write_bytes(b"PK")
+    (place.settings.home / "unpacking-abc" / "entry").mkdir(parents=True)
+    outside = place.settings.home.parent / "outside"
+    outside.mkdir()
+    (place.settings.home / "unpacking-link").symlink_to(outside)
+    prepare(place.settings)
+    assert list(place.settings.uploads.iterdir()) == [whole]
+    assert not list(place.settings.home.glob("unpacking-*"))
+    assert outside.is_dir()
 
 
 def test_an_entry_that_stops_the_server_is_given_up(

@@ -98,12 +98,24 @@ def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> 
     expert = next(one for one in rows if one.entry_id == "tiny-v1/expert").verdict.scores
     assert expert is not None
     assert formatting.percent(expert.score.mean) in board
-    for word in ("pass@2", "pass^2", "Tool calls", "✓ verified", "data-reference", "Matrix"):
+    for word in ("pass@2", "pass^2", "Tool calls", "✓ replayed", "data-reference", "Matrix"):
         assert word in board
     assert "<bdi>greedy, at most 64 tokens</bdi>" in board  # how each entry's actions were chosen
     algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
     assert "Score against budget" in algorithms
     assert algorithms.count("<polyline") == 2
+
+
+def test_every_page_says_what_open_suites_are_for(demo: SiteSettings) -> None:
+    pages = list(demo.out.rglob("*.html"))
+    assert len(pages) > 10
+    for page in pages:
+        assert "Open suites are for reproduction and development" in page.read_text(), page
+    board = (demo.out / "boards" / "tiny-v1-agents.html").read_text()
+    assert "<b>Reproduction and development.</b>" in board
+    assert board.count(">not ranked</span>") == 2
+    assert ">rerun</span>" not in board
+    assert 'class="open"' in board
 
 
 def test_entry_pages_tell_all(demo: SiteSettings) -> None:
