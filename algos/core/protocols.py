@@ -118,6 +118,9 @@ class Credit(Protocol):
         """Whether it compares the sides of forks, and is 0 where trees never fork."""
         return False
 
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment whose rewards it cannot read."""
+
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Compute advantages (and value targets)."""
         ...
@@ -199,6 +202,21 @@ class Loss(Protocol):
     def needs(self) -> frozenset[str]:
         """Streams that it reads from ``batch.extra``."""
         return frozenset()
+
+    @property
+    def masks(self) -> bool:
+        """Whether it drops tokens before an optimiser step, see :meth:`keeps`."""
+        return False
+
+    def keeps(self, log_ratios: Floats, advantages: Floats, turns: Ids) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - a default
+        """Return which tokens of a path ``[n_act]`` are trained on in the next optimiser step.
+
+        Args:
+            log_ratios: New minus old log-probabilities ``[n_act]``.
+            advantages: Of its tokens ``[n_act]``.
+            turns: The turn of each token ``[n_act]``.
+        """
+        return np.ones(len(log_ratios), dtype=bool)
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Return the loss of one micro batch."""

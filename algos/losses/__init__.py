@@ -1,23 +1,30 @@
 """Losses: plain ``[paths, tokens]`` tensors in, one scalar and its metrics out."""
 
 from .aggregate import Aggregate, PathMeanConstant, PathMeanTokenMean, PathMeanTokenSum, TokenMean
+from .dppo import DppoLoss
 from .imitation import ImitationLoss
 from .kl import Kl
+from .masked import MaskedLoss
 from .policy import Clip, PolicyLoss
 from .ratio import ratio_at
 from .step_dpo import StepDpoLoss
+from .surrogates import Cispo, Sapo
 from .value import ActorCriticLoss, ValueLoss
 
 __all__ = [
     "ActorCriticLoss",
     "Aggregate",
+    "Cispo",
     "Clip",
+    "DppoLoss",
     "ImitationLoss",
     "Kl",
+    "MaskedLoss",
     "PathMeanConstant",
     "PathMeanTokenMean",
     "PathMeanTokenSum",
     "PolicyLoss",
+    "Sapo",
     "StepDpoLoss",
     "TokenMean",
     "ValueLoss",

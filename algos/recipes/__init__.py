@@ -4,10 +4,14 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from .arpo import arpo
+from .cispo import cispo
 from .dapo import dapo
+from .dppo import dppo
 from .drgrpo import drgrpo
+from .empg import empg
 from .grpo import grpo
 from .gspo import gspo
+from .maxrl import maxrl
 from .pasa import pasa
 from .ppo import ppo
 from .registry import (
@@ -21,6 +25,7 @@ from .registry import (
 )
 from .reinforcepp import reinforcepp
 from .rloo import rloo
+from .sapo import sapo
 from .settings import settings_of, with_settings
 from .sft import sft
 from .spo import spo
@@ -34,17 +39,22 @@ __all__ = [
     "Entry",
     "SameGradient",
     "arpo",
+    "cispo",
     "dapo",
+    "dppo",
     "drgrpo",
+    "empg",
     "find_recipe",
     "grpo",
     "gspo",
     "make_recipe",
+    "maxrl",
     "pasa",
     "ppo",
     "recipe",
     "reinforcepp",
     "rloo",
+    "sapo",
     "settings_of",
     "sft",
     "spo",

@@ -55,10 +55,20 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
         "its soft advantage is GRPO's over all paths of the prompt: only which paths are played "
         "differs",
     ),
+    "cispo": SameGradient(
+        "grpo",
+        "in four optimiser steps hardly a ratio leaves the clip range, so its bounded weight and "
+        "the clip differ on 1 to 2 % of the tokens; many updates on a batch tell them apart",
+    ),
     "dapo": SameGradient(
         "grpo",
         "on groups that its filter keeps, clip-higher and the missing KL turn an update by less "
         "than a tenth of a radian; answers that are too long for it do not occur in small models",
+    ),
+    "dppo": SameGradient(
+        "grpo",
+        "in four optimiser steps hardly a probability moves by .2 or a ratio leaves the clip "
+        "range, so mask and clip drop next to nothing; many updates on a batch tell them apart",
     ),
 }
 """Recipes whose whole update, with their small settings and on the same rollouts, has a cosine of

@@ -75,6 +75,7 @@ METRICS: Mapping[str, str] = {
     "update/optimizer_steps": "optimiser steps taken",
     "update/skipped_steps": "optimiser steps skipped because the gradient was not finite",
     "update/paths_left_out_frac": "share of paths whose gradient is exactly 0, not computed",
+    "update/masked_frac": "share of tokens that the loss's row mask dropped",
     "update/logprob_diff_mean_nats": "engine against learner: mean absolute log-prob difference",
     "update/logprob_diff_max_nats": "engine against learner: largest absolute difference",
     "update/importance_mean": "weight of a token for the engine's difference, mean",

@@ -253,8 +253,9 @@ def report_folder(part: Path, out: str | None) -> Path:
 
 def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     """Write the report and print where it lies."""
+    from ..ladder.rates import tries_rates
     from ..ladder.report import write_ladder
-    from ..ladder.suites import LADDER_RATES, is_ladder
+    from ..ladder.suites import is_ladder
     from ..matrix.report import write_report
     from ..matrix.results import Results
 
@@ -265,7 +266,7 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
         pages += write_ladder(parts, folder, baseline)
     for path in pages:
         say(f"report      {path}")
-    if results.suite.name == LADDER_RATES.name:
+    if tries_rates(results.suite):
         print_rates(results)
 
 

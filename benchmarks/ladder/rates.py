@@ -1,4 +1,4 @@
-"""The learning rate of every row on every family, from the results of the suite ``ladder-rates``.
+"""The learning rate of every row on every family, from the results of a suite that tries rates.
 
 Its seeds count nowhere else. A rate other than the family's is taken only where it leads clearly:
 choosing the best of a few noisy areas would give rows different rates by luck, and the seeds of a
@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from ...envs.core.errors import BadValueError
 from ..matrix.cell import Used
 from ..matrix.results import Results
+from ..matrix.suite import Suite
 from .families import FAMILIES
-from .suites import LADDER_RATES, SCALES
+from .suites import LADDER_RATES, LADDER_STALE_RATES, SCALES
+
+_SEARCHES = (LADDER_RATES, LADDER_STALE_RATES)
 
 MARGIN = 0.05
 """Lead in area, in the mean, from which another rate is taken; it has to lead with every seed."""
@@ -51,19 +54,21 @@ def choose_rates(results: Results) -> list[ChosenRate]:
     """Choose the rates of all rows that were tried with all seeds at all rates.
 
     Args:
-        results: Results of the suite ``ladder-rates``.
+        results: Results of the suite ``ladder-rates`` or ``ladder-stale-rates``.
 
     Raises:
         BadValueError: They are of another suite.
     """
-    if results.suite.name != LADDER_RATES.name:
+    if not tries_rates(results.suite):
         raise BadValueError(
             f"learning rates: the results are those of suite {results.suite.name!r}; expected "
-            f"{LADDER_RATES.name!r}."
+            f"{' or '.join(repr(suite.name) for suite in _SEARCHES)}."
         )
     found = []
+    columns = {column.name: column for column in results.suite.envs}
     for family in FAMILIES.values():
-        for row in family.rows:
+        column = columns.get(f"{family.name}-rate-{SCALES[0]:g}")
+        for row in () if column is None else column.rows:
             areas = {
                 scale * family.lr: _areas(results, row, f"{family.name}-rate-{scale:g}")
                 for scale in SCALES
@@ -71,6 +76,11 @@ def choose_rates(results: Results) -> list[ChosenRate]:
             if all(len(tried) == len(results.suite.seeds) for tried in areas.values()):
                 found.append(ChosenRate(family.name, row, clear_best(areas, family.lr), areas))
     return found
+
+
+def tries_rates(suite: Suite) -> bool:
+    """Return whether a suite is a search for learning rates."""
+    return suite.name in {search.name for search in _SEARCHES}
 
 
 def clear_best(areas: Mapping[float, tuple[float, ...]], default: float) -> float:

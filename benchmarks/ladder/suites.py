@@ -2,8 +2,9 @@
 
 ``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
 are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
-seeds that do not count. ``separating`` has settings on real environments in which recipes can be
-told apart. A change needs a new version.
+seeds that do not count. ``ladder-stale`` is one family with more ratios and losses, and
+``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
+recipes can be told apart. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ ROWS = (
 )
 """All rows; a family's columns have those that are distinct there, and the A/A row."""
 AGAIN = ROWS[1].label
+DELTA = 3e-3
+"""Fall of a turn's log-probability from which masked rows drop it: that of ARL-Arena's scripts."""
 WEIGHTS = {
     "hidden": 64,
     "layers": 2,
@@ -174,6 +177,64 @@ LADDER_RATES = Suite(
     max_batch=512,
 )
 
+STALE = FAMILIES["Stale"]
+_OF_LADDER = (BASELINE, AGAIN, "no clip", "gspo")
+STALE_ROWS = (
+    *(row for row in ROWS if row.label in _OF_LADDER),
+    SuiteRecipe(
+        name="gspo",
+        label="gspo turn",
+        settings={
+            "rollout.n": 8,
+            "loss.ratio": "turn",
+            "loss.clip.low": 3e-3,
+            "loss.clip.high": 4e-3,
+        },
+    ),
+    SuiteRecipe(name="cispo", settings={"rollout.n": 8}),
+    SuiteRecipe(name="cispo", label="cispo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
+    SuiteRecipe(name="sapo", settings={"rollout.n": 8}),
+    SuiteRecipe(name="sapo", label="sapo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
+    SuiteRecipe(name="dppo", settings={"rollout.n": 8}),
+)
+"""The baseline, the ratios and losses that differ where many updates are taken on a batch."""
+STALE_RATES: Mapping[str, float] = {}
+"""Learning rates of its own rows for which ``ladder-stale-rates`` found a clearly better one."""
+
+
+def _stale_column(column: SuiteEnv) -> SuiteEnv:
+    rates = {**STALE.rates, **STALE_RATES}
+    labels = [row.label for row in STALE_ROWS]
+    settings = {label: {"optim.lr": rates[label]} for label in labels if label in rates}
+    return column.model_copy(update={"rows": labels, "row_settings": settings})
+
+
+LADDER_STALE = Suite(
+    name="ladder-stale",
+    version=1,
+    about="the family Stale with the ratios and losses of 2026: which hold many updates on a batch",
+    recipes=STALE_ROWS,
+    envs=tuple(_stale_column(column_of(STALE, size)) for size in (*STALE.quick, CONTROL)),
+    seeds=LADDER.seeds,
+    trials=LADDER.trials,
+    max_batch=LADDER.max_batch,
+    min_effect=LADDER.min_effect,
+)
+_TRIED = tuple(row for row in STALE_ROWS if row.label not in _OF_LADDER[1:])
+LADDER_STALE_RATES = Suite(
+    name="ladder-stale-rates",
+    version=1,
+    about="learning rates of the rows of ladder-stale that ladder-rates does not try, and GRPO's",
+    recipes=_TRIED,
+    envs=tuple(
+        _rate_column(STALE, scale).model_copy(update={"rows": [row.label for row in _TRIED]})
+        for scale in SCALES
+    ),
+    seeds=LADDER_RATES.seeds,
+    trials=LADDER_RATES.trials,
+    max_batch=LADDER_RATES.max_batch,
+)
+
 _OFF_POLICY = {"optim.minibatches": 8, "optim.epochs": 2}
 _ALL = [row.label for row in ROWS if row.label not in ("no clip", "pasa")]
 
@@ -236,7 +297,15 @@ SEPARATING = Suite(
 )
 
 SUITES: Mapping[str, Suite] = {
-    suite.name: suite for suite in (LADDER, LADDER_FULL, LADDER_RATES, SEPARATING)
+    suite.name: suite
+    for suite in (
+        LADDER,
+        LADDER_FULL,
+        LADDER_RATES,
+        LADDER_STALE,
+        LADDER_STALE_RATES,
+        SEPARATING,
+    )
 }
 """The suites of this package by name."""
 

@@ -39,14 +39,19 @@ _SINGLE = {"optim.lr": LR, "groups_per_step": EPISODES}
 _CRITIC = {**_SINGLE, "optim.critic_lr": 5e-3}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "arpo": {"optim.lr": LR, "groups_per_step": 8},
+    "cispo": _CHAINS,
     "dapo": _CHAINS,
+    "dppo": _CHAINS,
     "drgrpo": _CHAINS,
+    "empg": _CHAINS,
     "grpo": _CHAINS,
     "gspo": _CHAINS,
+    "maxrl": _CHAINS,
     "pasa": {**_CRITIC, "rollout.window": 4},  # the short worlds are one session each
     "ppo": _CRITIC,
     "reinforcepp": _SINGLE,
     "rloo": _CHAINS,
+    "sapo": _CHAINS,
     "sft": {"optim.lr": LR},
     "spo": {"optim.lr": LR, "groups_per_step": 48, "tracker.first": 0},
     "stepdpo": {"optim.lr": LR, "groups_per_step": 16},
@@ -86,7 +91,9 @@ def blank_settings(recipe: str) -> dict[str, Any]:
     """One plain optimiser step per batch, and no KL."""
     known = settings_of(make_recipe(recipe, small=True))
     plain = {"optim.epochs": 1, "optim.minibatches": 1, "optim.warmup_steps": 0}
-    return plain | {key: 0.0 for key in ("loss.kl.coef", "credit.kl_coef") if key in known}
+    return plain | {
+        key: 0.0 for key in ("loss.kl.coef", "loss.of.kl.coef", "credit.kl_coef") if key in known
+    }
 
 
 def learn(recipe: str, env_id: str, folder: Path, seed: int = 0) -> Learned:

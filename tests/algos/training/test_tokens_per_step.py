@@ -28,13 +28,18 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "stepdpo": {"rollout.trees": 1},
     **{name: CHAINS for name in RECIPES if "rollout.n" in RECIPES[name].small},
 }
-WORLDS = [(name, "Password-v0") for name in RECIPES] + [("pasa", "Spawn-v0")]
+LIKE_GRPO = ("cispo", "sapo", "dppo", "maxrl", "empg")
+"""Recipes that play as GRPO does; they are tried in the slow run."""
+WORLDS = [
+    pytest.param(name, "Password-v0", marks=pytest.mark.slow if name in LIKE_GRPO else ())
+    for name in RECIPES
+] + [("pasa", "Spawn-v0")]
 
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[EnvConfig, Path]]:
     made = {}
-    for env_id in {env_id for _, env_id in WORLDS}:
+    for env_id in ("Password-v0", "Spawn-v0"):
         env = EnvConfig(id=env_id, settings={"size": "micro"})
         made[env_id] = env, tmp_path_factory.mktemp("blank")
         blank_model(env.make(), made[env_id][1], LITTLE)
