@@ -64,6 +64,7 @@ class Turn:
         debug_info: The environment's ``debug_info`` about the action, JSON data for people to read.
         state: The environment's ``state_digest`` where the action was taken, the same in all parts
             of a cut action; empty unless the runner records states.
+        end_state: The same where the episode ended, on its last turn; empty on others.
     """
 
     parent: int
@@ -87,6 +88,7 @@ class Turn:
     spawned: tuple[Ids, ...] = ()
     debug_info: Mapping[str, Any] = field(default_factory=dict)
     state: str = ""
+    end_state: str = ""
 
     @property
     def reward(self) -> float:

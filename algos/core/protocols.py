@@ -79,6 +79,9 @@ class Annotator(Protocol):
 
     provides: ClassVar[frozenset[str]]
 
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment in which there is nothing to compute."""
+
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Compute the arrays."""
         ...
@@ -117,6 +120,9 @@ class Credit(Protocol):
     def needs_forks(self) -> bool:
         """Whether it compares the sides of forks, and is 0 where trees never fork."""
         return False
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment in which this credit makes no sense."""
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Compute advantages (and value targets)."""

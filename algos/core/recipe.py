@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from .annotators import OldLogprobs
 from .checks import check_above_zero, check_minimum, check_weights
@@ -148,6 +150,17 @@ class Recipe:
         """Annotators whose output is read; the others are never run."""
         read = self.needs | {"old_logprobs"}
         return tuple(a for a in self.annotators if a.provides & read)
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment that a part cannot play in, or makes no sense in.
+
+        Raises:
+            BadValueError: There is such a part; the message says why.
+        """
+        self.rollout.check(env)
+        self.credit.check(env)
+        for annotator in self.used_annotators:
+            annotator.check(env)
 
     @property
     def critic(self) -> bool:

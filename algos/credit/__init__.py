@@ -1,5 +1,6 @@
 """Credit: from rewards (and annotations) to one number per action token."""
 
+from .by_state import StateCredit
 from .gae import Gae
 from .group import GroupCredit
 from .imitation import Imitation
@@ -7,19 +8,25 @@ from .pairs import StepPairs
 from .returns import ReturnsToGo
 from .sessions import SessionCredit
 from .shared import SharedMean
+from .state_terms import GoalDistances, StateReturns, StateValues, WindowReturns
 from .tracked import TrackedCredit
 from .tree import TreeCredit
 from .turns import TurnReturns
 
 __all__ = [
     "Gae",
+    "GoalDistances",
     "GroupCredit",
     "Imitation",
     "ReturnsToGo",
     "SessionCredit",
     "SharedMean",
+    "StateCredit",
+    "StateReturns",
+    "StateValues",
     "StepPairs",
     "TrackedCredit",
     "TreeCredit",
     "TurnReturns",
+    "WindowReturns",
 ]

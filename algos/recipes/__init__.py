@@ -6,8 +6,12 @@ from pkgutil import iter_modules
 from .arpo import arpo
 from .dapo import dapo
 from .drgrpo import drgrpo
+from .g2po import g2po
+from .gigpo import gigpo
+from .graphgpo import graphgpo
 from .grpo import grpo
 from .gspo import gspo
+from .hgpo import hgpo
 from .pasa import pasa
 from .ppo import ppo
 from .registry import (
@@ -37,8 +41,12 @@ __all__ = [
     "dapo",
     "drgrpo",
     "find_recipe",
+    "g2po",
+    "gigpo",
+    "graphgpo",
     "grpo",
     "gspo",
+    "hgpo",
     "make_recipe",
     "pasa",
     "ppo",

@@ -297,6 +297,8 @@ class EpisodeRunner:
         if last.status == "running" and not self._prepare(handle, result.observation, info):
             status, metrics = cut_short(text_env(handle.env))
             last = replace(last, status=status, overflow=True, metrics=metrics)
+        if self.record_states and last.status not in ("running", "env_error"):
+            last = replace(last, end_state=text_env(handle.env).state_digest())
         tree.add(last)
         if last.status != "running":
             self.leave(handle)

@@ -41,6 +41,10 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "pasa": {"optim.critic_only_steps": 0},
     "sft": {},
     "stepdpo": {},
+    "gigpo": _QUICK_CHAINS,
+    "hgpo": _QUICK_CHAINS,
+    "g2po": _QUICK_CHAINS,
+    "graphgpo": _QUICK_CHAINS,
 }
 """Small groups, so that some fit into a step; how many is the column's tokens per step."""
 QUICK_STEPS, STANDARD_STEPS = 10, 80
@@ -134,7 +138,7 @@ def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
 
 QUICK = Suite(
     name="quick",
-    version=2,
+    version=3,
     about="every recipe on every world at micro size: does it run, and how does the report look",
     recipes=_rows(_QUICK_RECIPES),
     envs=_columns("quick", _quick),
@@ -170,7 +174,7 @@ def _own_starter(row: EnvironmentSpec, settings: Mapping[str, Any]) -> TaughtSta
 
 STANDARD = Suite(
     name="standard",
-    version=2,
+    version=3,
     about="small taught models that learn for real, five seeds, on one workstation",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("standard", _standard),
@@ -202,7 +206,7 @@ def _full(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
 
 FULL = Suite(
     name="full",
-    version=2,
+    version=3,
     about="a model of the papers' size with the papers' settings, three seeds, on GPUs",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("full", _full),

@@ -17,7 +17,7 @@ def turn(rng: np.random.Generator, parent: int, n_obs: int, n_act: int, **more: 
         logprobs=-rng.random(n_act).astype(np.float32),
         entropies=rng.random(n_act).astype(np.float32),
         rewards=last_token_reward(float(rng.random()), n_act),
-        **{"status": "running", **more},
+        **{"status": "running", "state": "ABC"[n_obs % 3], **more},
     )
 
 

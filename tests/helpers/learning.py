@@ -41,8 +41,12 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "arpo": {"optim.lr": LR, "groups_per_step": 8},
     "dapo": _CHAINS,
     "drgrpo": _CHAINS,
+    "g2po": _CHAINS,
+    "gigpo": _CHAINS,
+    "graphgpo": _CHAINS,
     "grpo": _CHAINS,
     "gspo": _CHAINS,
+    "hgpo": _CHAINS,
     "pasa": {**_CRITIC, "rollout.window": 4},  # the short worlds are one session each
     "ppo": _CRITIC,
     "reinforcepp": _SINGLE,

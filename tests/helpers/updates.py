@@ -86,6 +86,7 @@ class UpdateLab:
             env = self.config.env.prototype
             renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
             runner = make_runner(self.config, engine, renderer, env, None, Ranks())
+            runner.record_states = True
             starts = step_starts(0, 1, 2 * GROUPS, "train", 100)
             groups = asyncio.run(runner.groups(rollout, starts))
             keeps = DynamicSampling().keeps

@@ -69,6 +69,10 @@ TREES: dict[str, tuple[float, float, float, float]] = {
     "pasa": (3.237692, 2.077639, 1.208254, 1.573569),
     "sft": (5.671375, 4.146482, 5.562626, 2.495208),
     "stepdpo": (0.6973345, 0.6786424, 0.7026466, 0.5399986),
+    "gigpo": (-0.6795833, 3.160981, -0.0836268, 1.953526),
+    "hgpo": (-0.3512535, 1.91876, -0.03149881, 0.8890963),
+    "g2po": (-1.067909, 5.062951, -0.05890857, 3.019399),
+    "graphgpo": (-0.2136594, 1.251221, -0.1409446, 1.744692),
 }
 """Loss and gradient norm of the first update, and of the second on what the first made."""
 ON_CHAINS = ("tarlturns",)

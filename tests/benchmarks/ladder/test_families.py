@@ -13,6 +13,7 @@ from turngym.benchmarks.ladder.families import CONTROL, FAMILIES, Family, find_f
 from turngym.benchmarks.ladder.suites import (
     LADDER,
     LADDER_FULL,
+    LADDER_STATE,
     SEPARATING,
     SUITES,
     families_of,
@@ -22,13 +23,15 @@ from turngym.benchmarks.ladder.suites import (
 from turngym.envs.core.errors import UnknownNameError
 
 
-@pytest.mark.parametrize("name", ["ladder", "ladder-full", "separating"])
+@pytest.mark.parametrize("name", ["ladder", "ladder-full", "ladder-state", "separating"])
 def test_the_command_finds_the_suites(name: str) -> None:
     assert find_suite(name) is SUITES[name]
     assert find_suite(name).seeds
 
 
-@pytest.mark.parametrize("suite", [LADDER, SEPARATING], ids=["ladder", "separating"])
+@pytest.mark.parametrize(
+    "suite", [LADDER, LADDER_STATE, SEPARATING], ids=["ladder", "ladder-state", "separating"]
+)
 def test_every_column_can_be_made_and_every_row_of_it_trained(suite: Any) -> None:
     asked: dict[str, tuple[str, dict[str, Any]]] = {}
     for column in suite.envs:
@@ -55,6 +58,23 @@ def test_quick_has_three_sizes_a_control_and_the_row_of_chance() -> None:
     assert LADDER.yardsticks == {"grpo again": "grpo"}
     assert all("grpo again" in column.rows for column in LADDER.envs)
     assert len(LADDER.cells) < 1_800  # two hours of two cores at eight seconds
+
+
+def test_the_rows_by_state_take_over_the_ladder_s_baseline() -> None:
+    assert is_ladder(LADDER_STATE)
+    assert [family.name for family in families_of(LADDER_STATE)] == ["Corridor", "Keys", "Aliases"]
+    assert LADDER_STATE.yardsticks == {"grpo again": "grpo"}
+    known = {cell.key: LADDER.cell_digest(cell) for cell in LADDER.cells}
+    for cell in LADDER_STATE.cells:
+        if cell.recipe.startswith("grpo"):
+            assert LADDER_STATE.cell_digest(cell) == known[cell.key]
+    made = {r.label: make_recipe(r.name, r.settings, small=True) for r in LADDER_STATE.recipes}
+    plain = made["grpo"]
+    for label in ("gigpo", "hgpo", "g2po", "graphgpo", "gigpo history"):
+        # their credit is all that differs, beside the number of mini batches that columns set
+        assert made[label].rollout == plain.rollout
+        assert made[label].loss == plain.loss
+        assert (made[label].reads_states, made[label].needs) == (label != "gigpo history", set())
 
 
 def test_rows_that_are_not_run_have_a_twin_that_is_and_a_reason() -> None:
