@@ -43,6 +43,8 @@ _DEBUG_INFO = Field(default_factory=dict, validation_alias=AliasChoices("debug_i
 _LATER: dict[str, Any] = {
     "debug_info": (dict[str, Any], _DEBUG_INFO),
     **dict.fromkeys(("state", "end_state"), (StrictStr, "")),
+    "gold_opener": (_Ids, Field(default_factory=lambda: np.zeros(0, np.int64))),
+    "gold": (tuple[_Ids, ...], ()),
 }
 _ROW: dict[str, Any] = {**_FIELDS, **_LATER}
 _TURN: Any = create_model("Turn", **_ROW)

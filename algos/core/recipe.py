@@ -17,6 +17,8 @@ _WHO = {
     "values": "Add CriticValues() to annotators.",
     "spawned_values": "Add SpawnedValues() to annotators.",
     "tracked_values": "Add a tracker such as BetaTracker().",
+    "gold_logprobs": "Add GoldLogprobs() to annotators.",
+    "hindsight_logprobs": "Add HindsightLogprobs() to annotators.",
     "pair": "Use StepPairs() as the credit.",
 }
 
@@ -144,6 +146,11 @@ class Recipe:
         Those of the rollout's turns are; a credit that needs them asks for ``"states"``.
         """
         return "states" in self.credit.needs
+
+    @property
+    def reads_gold(self) -> bool:
+        """Whether an annotator reads the accepted final answers, so that they are recorded."""
+        return any(annotator.reads_gold for annotator in self.used_annotators)
 
     @property
     def used_annotators(self) -> tuple[Annotator, ...]:

@@ -3,7 +3,9 @@
 from .by_state import StateCredit
 from .gae import Gae
 from .group import GroupCredit
+from .hindsight import HindsightCredit
 from .imitation import Imitation
+from .information import InformationGain
 from .pairs import StepPairs
 from .returns import ReturnsToGo
 from .sessions import SessionCredit
@@ -17,7 +19,9 @@ __all__ = [
     "Gae",
     "GoalDistances",
     "GroupCredit",
+    "HindsightCredit",
     "Imitation",
+    "InformationGain",
     "ReturnsToGo",
     "SessionCredit",
     "SharedMean",

@@ -16,7 +16,7 @@ from .gae import Doubles
 from .group import GroupCredit, by_prompt
 from .state_terms import StateReturns, StateTerm, check_transitions
 from .states import RECORDED, Comparison, Identity, Visits, find_visits, group_equal
-from .turns import whole_actions
+from .turns import on_actions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +109,7 @@ class StateCredit(Credit):
             visited += len(visits)
             spoken += any(advantages[at].any() for at in members)
         return Credits(
-            advantages=[
-                np.repeat(row, _lengths(forest, i)).astype(np.float32)
-                for i, row in enumerate(advantages)
-            ],
+            advantages=on_actions(forest, advantages),
             metrics={
                 "informative_groups_frac": spoken / max(len(groups), 1),
                 "met_states_frac": met / max(visited, 1),
@@ -131,9 +128,3 @@ class StateCredit(Credit):
 
     def _compare(self) -> Comparison:
         return Comparison(scale=self.scale, eps=self.eps)
-
-
-def _lengths(forest: Forest, at: int) -> list[int]:
-    """Return the number of tokens of each action of a path."""
-    actions = whole_actions(forest.turns(forest.paths[at]))
-    return [sum(len(turn.act_ids) for turn in parts) for parts in actions]

@@ -11,7 +11,9 @@ from .gigpo import gigpo
 from .graphgpo import graphgpo
 from .grpo import grpo
 from .gspo import gspo
+from .hcapo import hcapo
 from .hgpo import hgpo
+from .igpo import igpo
 from .pasa import pasa
 from .ppo import ppo
 from .registry import (
@@ -46,7 +48,9 @@ __all__ = [
     "graphgpo",
     "grpo",
     "gspo",
+    "hcapo",
     "hgpo",
+    "igpo",
     "make_recipe",
     "pasa",
     "ppo",

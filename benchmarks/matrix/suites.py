@@ -45,6 +45,8 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "hgpo": _QUICK_CHAINS,
     "g2po": _QUICK_CHAINS,
     "graphgpo": _QUICK_CHAINS,
+    "igpo": _QUICK_CHAINS,
+    "hcapo": _QUICK_CHAINS,
 }
 """Small groups, so that some fit into a step; how many is the column's tokens per step."""
 QUICK_STEPS, STANDARD_STEPS = 10, 80

@@ -46,7 +46,9 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "graphgpo": _CHAINS,
     "grpo": _CHAINS,
     "gspo": _CHAINS,
+    "hcapo": _CHAINS,
     "hgpo": _CHAINS,
+    "igpo": _CHAINS,
     "pasa": {**_CRITIC, "rollout.window": 4},  # the short worlds are one session each
     "ppo": _CRITIC,
     "reinforcepp": _SINGLE,
@@ -75,6 +77,8 @@ NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
 }
 """Cells that did not learn with what was tried, and what is known of the reason."""
+REFUSED = frozenset(("igpo", env_id) for env_id in STEPS if env_id != "Recall-v0")
+"""Cells of recipes that make no sense there: tasks without an accepted answer."""
 
 
 @dataclass(frozen=True)

@@ -120,12 +120,13 @@ def _drift(model: Any) -> None:
 
 
 def _judged(group: Group) -> Group:
-    """Return the group with verdicts that tell something else than the outcome does."""
+    """Return the group with verdicts, and answers, that tell something else than the outcome."""
     trees = []
     for number, tree in enumerate(group.trees):
         made = Tree()
         for place, turn in enumerate(tree.turns):
-            made.add(dataclasses.replace(turn, verdict=(1, 0, -1, 1, 0)[(3 * number + place) % 5]))
+            verdict = (1, 0, -1, 1, 0)[(3 * number + place) % 5]
+            made.add(dataclasses.replace(turn, verdict=verdict, gold=(turn.act_ids[:1] % 7 + 4,)))
         trees.append(made)
     return dataclasses.replace(group, trees=trees)
 

@@ -40,6 +40,8 @@ LATE = tuple(e for e in LADDER if e != "Keys-v0")
 KIN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("hgpo", "g2po", "graphgpo"), ("Keys-v0",)),
     "gigpo": ("SearchQA-v0", "Keys-v0"),
+    "igpo": ("SearchQA-v0", "Recall-v0", "Bandit-v0"),
+    "hcapo": ("Keys-v0",),
 }
 """Recipes that differ in little but their credit, and where they are tried; the rest is slow."""
 MIXED = ("grpo", "tarl", "tarlppo")
@@ -84,7 +86,9 @@ def settings_of(env_id: str) -> dict[str, Any]:
 def refused(name: str, env_id: str) -> str:
     """Why a recipe makes no sense in an environment; empty where it does."""
     world = text_env(EnvConfig(id=env_id, settings=settings_of(env_id)).make())
-    return "draws what an action brings" if name == "graphgpo" and world.chance else ""
+    if name == "graphgpo" and world.chance:
+        return "draws what an action brings"
+    return "no accepted answers" if name == "igpo" and not world.has_gold else ""
 
 
 @pytest.mark.parametrize(("name", "env_id"), CELLS)
