@@ -25,7 +25,10 @@ Annotations = Mapping[str, Sequence[Floats]]
 ``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
 the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
 last token, the sum of the critic's values of the sessions that the turn asked for;
-``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token."""
+``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token;
+``gold_logprobs`` ``[n_act]``: mean log-probability of a token of the accepted answer in place of
+the action, on every token of the action; ``hindsight_logprobs`` ``[n_act]``: of the action tokens,
+where the policy is told how the episode ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,14 @@ class Annotator(Protocol):
 
     Attributes:
         provides: Names that it adds to the annotations.
+        reads_gold: Reads the accepted final answers, so that they are recorded.
     """
 
     provides: ClassVar[frozenset[str]]
+    reads_gold: ClassVar[bool] = False
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment in which there is nothing to compute."""
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Compute the arrays."""
@@ -119,7 +127,7 @@ class Credit(Protocol):
         return False
 
     def check(self, env: TextEnv[Any, Any]) -> None:
-        """Refuse an environment whose rewards it cannot read."""
+        """Refuse an environment in which this credit makes no sense."""
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Compute advantages (and value targets)."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from .annotators import OldLogprobs
 from .checks import check_above_zero, check_minimum, check_weights
@@ -15,6 +17,8 @@ _WHO = {
     "values": "Add CriticValues() to annotators.",
     "spawned_values": "Add SpawnedValues() to annotators.",
     "tracked_values": "Add a tracker such as BetaTracker().",
+    "gold_logprobs": "Add GoldLogprobs() to annotators.",
+    "hindsight_logprobs": "Add HindsightLogprobs() to annotators.",
     "pair": "Use StepPairs() as the credit.",
 }
 
@@ -144,10 +148,26 @@ class Recipe:
         return "states" in self.credit.needs
 
     @property
+    def reads_gold(self) -> bool:
+        """Whether an annotator reads the accepted final answers, so that they are recorded."""
+        return any(annotator.reads_gold for annotator in self.used_annotators)
+
+    @property
     def used_annotators(self) -> tuple[Annotator, ...]:
         """Annotators whose output is read; the others are never run."""
         read = self.needs | {"old_logprobs"}
         return tuple(a for a in self.annotators if a.provides & read)
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment that a part cannot play in, or makes no sense in.
+
+        Raises:
+            BadValueError: There is such a part; the message says why.
+        """
+        self.rollout.check(env)
+        self.credit.check(env)
+        for annotator in self.used_annotators:
+            annotator.check(env)
 
     @property
     def critic(self) -> bool:

@@ -9,8 +9,14 @@ from .dapo import dapo
 from .dppo import dppo
 from .drgrpo import drgrpo
 from .empg import empg
+from .g2po import g2po
+from .gigpo import gigpo
+from .graphgpo import graphgpo
 from .grpo import grpo
 from .gspo import gspo
+from .hcapo import hcapo
+from .hgpo import hgpo
+from .igpo import igpo
 from .maxrl import maxrl
 from .pasa import pasa
 from .ppo import ppo
@@ -25,6 +31,7 @@ from .registry import (
 )
 from .reinforcepp import reinforcepp
 from .rloo import rloo
+from .sampo import sampo
 from .sapo import sapo
 from .settings import settings_of, with_settings
 from .sft import sft
@@ -45,8 +52,14 @@ __all__ = [
     "drgrpo",
     "empg",
     "find_recipe",
+    "g2po",
+    "gigpo",
+    "graphgpo",
     "grpo",
     "gspo",
+    "hcapo",
+    "hgpo",
+    "igpo",
     "make_recipe",
     "maxrl",
     "pasa",
@@ -54,6 +67,7 @@ __all__ = [
     "recipe",
     "reinforcepp",
     "rloo",
+    "sampo",
     "sapo",
     "settings_of",
     "sft",

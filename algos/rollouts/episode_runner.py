@@ -170,6 +170,7 @@ class EpisodeRunner:
         self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
         self.record_states = record_states
+        self.record_gold = False  # whether contexts begin with the accepted final answers
         self.fault = ""  # the last error message of a failed environment
 
     def with_temperature(self, temperature: float) -> EpisodeRunner:
@@ -265,6 +266,7 @@ class EpisodeRunner:
             The last turn that was added.
         """
         context, done, info = handle.now, result.done, result.info
+        opener, gold = self._gold(handle) if self.record_gold and not context.ids else ([], ())
         last = Turn(
             parent=context.parent,
             edge=context.edge,
@@ -285,6 +287,8 @@ class EpisodeRunner:
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
             debug_info=_debug_info(text_env(handle.env)),
             state=result.state,
+            gold_opener=np.asarray(opener, dtype=np.int64),
+            gold=gold,
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
@@ -297,6 +301,8 @@ class EpisodeRunner:
         if last.status == "running" and not self._prepare(handle, result.observation, info):
             status, metrics = cut_short(text_env(handle.env))
             last = replace(last, status=status, overflow=True, metrics=metrics)
+        if self.record_states and last.status not in ("running", "env_error"):
+            last = replace(last, end_state=text_env(handle.env).state_digest())
         tree.add(last)
         if last.status != "running":
             self.leave(handle)
@@ -313,6 +319,30 @@ class EpisodeRunner:
             return True
         self.leave(handle)
         return False
+
+    def _gold(self, handle: EpisodeHandle) -> tuple[list[int], tuple[Ids, ...]]:
+        """Return the tokens before an accepted answer, and those of each answer.
+
+        They are cut from one text where its tokens begin with the opener's, else made apart.
+
+        Raises:
+            BadValueError: The task has no accepted answers, or they differ in their opener.
+        """
+        env = text_env(handle.env)
+        answers = env.gold_answers(env.episode)
+        if len({answer.opener for answer in answers}) != 1:
+            raise BadValueError(
+                f"task {handle.task_id} of {env.name} has {len(answers)} accepted answers; "
+                "expected at least one, all behind the same opener (gold_answers)."
+            )
+        opener = self.renderer.write(answers[0].opener) if answers[0].opener else []
+        texts = []
+        for answer in answers:
+            whole = self.renderer.write(answer.opener + answer.text)
+            together = whole[: len(opener)] == opener and len(whole) > len(opener)
+            ids = whole[len(opener) :] if together else self.renderer.write(answer.text)
+            texts.append(np.asarray(ids, dtype=np.int64))
+        return opener, tuple(texts)
 
     def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
         """Return the first prompts of the sessions that the last action, turn ``at``, requested."""
@@ -415,6 +445,7 @@ def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
             part = replace(
                 part, parent=at + number - 1, edge=Edge.CONTINUE, obs_ids=none, previous=None
             )
+            part = replace(part, gold_opener=none, gold=())
         if not last:
             part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
             part = replace(part, verdict=0, valid=True, action="", stop="length")

@@ -97,6 +97,9 @@ METRICS: Mapping[str, str] = {
     # the credit rules
     "credit/informative_groups_frac": "share of groups in which some path was better than another",
     "credit/informative_trees_frac": "share of trees in which some path was better than another",
+    "credit/met_states_frac": "share of actions taken in a state that the group came to again",
+    "credit/gold_gain_nats": "log-probability of the accepted answer before the last action, less "
+    "that before the first, mean over paths",
     "credit/pairs": "forks whose sides were compared",
     "credit/surprise_mean": "mean of return minus what the tracker expected",
     "credit/value_explained_frac": "share of the value targets' variance that the critic explains",

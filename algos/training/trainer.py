@@ -129,8 +129,7 @@ class Trainer(Closing):
         check_overlap(self.engine, config.max_lag)
         room = self.engine.max_context - config.max_tokens
         check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
-        config.recipe.rollout.check(base_env)
-        config.recipe.credit.check(base_env)
+        config.recipe.check(base_env)
         self.learner = Learner(
             policy,
             config.recipe,

@@ -2,7 +2,8 @@
 
 ``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
 are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
-seeds that do not count. ``ladder-stale`` is one family with more ratios and losses, and
+seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
+what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
 recipes can be told apart. A change needs a new version.
 """
@@ -146,6 +147,42 @@ LADDER_FULL = Suite(
     max_batch=512,
     min_effect=0.02,
 )
+_BY_STATE = {**CHAINS, "credit.invalid_penalty": 0.0}
+STATE_ROWS = (
+    *ROWS[:2],
+    *(SuiteRecipe(name=name, settings=_BY_STATE) for name in ("gigpo", "hgpo", "g2po", "graphgpo")),
+    SuiteRecipe(
+        name="gigpo",
+        label="gigpo history",
+        settings={**_BY_STATE, "credit.identity": "history"},
+    ),
+)
+"""The baseline, the recipes that compare by state, and one that knows a state by its past alone:
+it has nothing to gain from states that come again."""
+STATE_FAMILIES = ("Corridor", "Keys", "Aliases")
+
+
+def _state_column(column: SuiteEnv) -> SuiteEnv:
+    """Return a column of the ladder with the rows by state; the baseline's cells are the same."""
+    rows = [row.label for row in STATE_ROWS]
+    return column.model_copy(update={"rows": rows, "row_settings": {}})
+
+
+LADDER_STATE = Suite(
+    name="ladder-state",
+    version=1,
+    about="credit by state where states come again, where they look alike, and where none does",
+    recipes=STATE_ROWS,
+    envs=tuple(
+        _state_column(column)
+        for column in LADDER.envs
+        if column.name.partition("-")[0] in STATE_FAMILIES
+    ),
+    seeds=LADDER.seeds,
+    trials=LADDER.trials,
+    max_batch=LADDER.max_batch,
+    min_effect=LADDER.min_effect,
+)
 SCALES = (1.0, 0.3, 2.0)
 """Learning rates that are tried, as shares of the family's; the first one is kept in doubt."""
 
@@ -195,10 +232,11 @@ STALE_ROWS = (
     SuiteRecipe(name="cispo", label="cispo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
     SuiteRecipe(name="sapo", settings={"rollout.n": 8}),
     SuiteRecipe(name="sapo", label="sapo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
+    SuiteRecipe(name="sampo", settings={"rollout.n": 8, "loss.of.kl.coef": 0.0}),
     SuiteRecipe(name="dppo", settings={"rollout.n": 8}),
 )
 """The baseline, the ratios and losses that differ where many updates are taken on a batch."""
-STALE_RATES: Mapping[str, float] = {}
+STALE_RATES: Mapping[str, float] = {"cispo": 0.004}
 """Learning rates of its own rows for which ``ladder-stale-rates`` found a clearly better one."""
 
 
@@ -301,6 +339,7 @@ SUITES: Mapping[str, Suite] = {
     for suite in (
         LADDER,
         LADDER_FULL,
+        LADDER_STATE,
         LADDER_RATES,
         LADDER_STALE,
         LADDER_STALE_RATES,

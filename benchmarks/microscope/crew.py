@@ -79,7 +79,9 @@ class Bench:
     def runner(self, temperature: float, kind: type[EpisodeRunner] = EpisodeRunner) -> Any:
         """Return a runner that samples at this temperature."""
         sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)
-        return kind(self.env, self.engine, self.renderer, sampling, self.config.max_context)
+        made = kind(self.env, self.engine, self.renderer, sampling, self.config.max_context)
+        made.record_gold = text_env(self.env).has_gold
+        return made
 
     def run(self, job: Job) -> list[MeasuredGroup]:
         """Do a job.

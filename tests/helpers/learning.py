@@ -44,13 +44,20 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "dppo": _CHAINS,
     "drgrpo": _CHAINS,
     "empg": _CHAINS,
+    "g2po": _CHAINS,
+    "gigpo": _CHAINS,
+    "graphgpo": _CHAINS,
     "grpo": _CHAINS,
     "gspo": _CHAINS,
+    "hcapo": _CHAINS,
+    "hgpo": _CHAINS,
+    "igpo": _CHAINS,
     "maxrl": _CHAINS,
     "pasa": {**_CRITIC, "rollout.window": 4},  # the short worlds are one session each
     "ppo": _CRITIC,
     "reinforcepp": _SINGLE,
     "rloo": _CHAINS,
+    "sampo": _CHAINS,
     "sapo": _CHAINS,
     "sft": {"optim.lr": LR},
     "spo": {"optim.lr": LR, "groups_per_step": 48, "tracker.first": 0},
@@ -76,6 +83,8 @@ NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
 }
 """Cells that did not learn with what was tried, and what is known of the reason."""
+REFUSED = frozenset(("igpo", env_id) for env_id in STEPS if env_id != "Recall-v0")
+"""Cells of recipes that make no sense there: tasks without an accepted answer."""
 
 
 @dataclass(frozen=True)

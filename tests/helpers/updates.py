@@ -86,6 +86,7 @@ class UpdateLab:
             env = self.config.env.prototype
             renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
             runner = make_runner(self.config, engine, renderer, env, None, Ranks())
+            runner.record_states = True
             starts = step_starts(0, 1, 2 * GROUPS, "train", 100)
             groups = asyncio.run(runner.groups(rollout, starts))
             keeps = DynamicSampling().keeps
@@ -119,12 +120,13 @@ def _drift(model: Any) -> None:
 
 
 def _judged(group: Group) -> Group:
-    """Return the group with verdicts that tell something else than the outcome does."""
+    """Return the group with verdicts, and answers, that tell something else than the outcome."""
     trees = []
     for number, tree in enumerate(group.trees):
         made = Tree()
         for place, turn in enumerate(tree.turns):
-            made.add(dataclasses.replace(turn, verdict=(1, 0, -1, 1, 0)[(3 * number + place) % 5]))
+            verdict = (1, 0, -1, 1, 0)[(3 * number + place) % 5]
+            made.add(dataclasses.replace(turn, verdict=verdict, gold=(turn.act_ids[:1] % 7 + 4,)))
         trees.append(made)
     return dataclasses.replace(group, trees=trees)
 

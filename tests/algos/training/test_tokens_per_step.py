@@ -28,10 +28,15 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "stepdpo": {"rollout.trees": 1},
     **{name: CHAINS for name in RECIPES if "rollout.n" in RECIPES[name].small},
 }
-LIKE_GRPO = ("cispo", "sapo", "dppo", "maxrl", "empg")
+OTHER = {"igpo": "Recall-v0"}  # a password is no answer
+LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg")
 """Recipes that play as GRPO does; they are tried in the slow run."""
 WORLDS = [
-    pytest.param(name, "Password-v0", marks=pytest.mark.slow if name in LIKE_GRPO else ())
+    pytest.param(
+        name,
+        OTHER.get(name, "Password-v0"),
+        marks=pytest.mark.slow if name in LIKE_GRPO else (),
+    )
     for name in RECIPES
 ] + [("pasa", "Spawn-v0")]
 
