@@ -73,6 +73,8 @@ TREES: dict[str, tuple[float, float, float, float]] = {
     "hgpo": (-0.3512535, 1.91876, -0.03149881, 0.8890963),
     "g2po": (-1.067909, 5.062951, -0.05890857, 3.019399),
     "graphgpo": (-0.2136594, 1.251221, -0.1409446, 1.744692),
+    "igpo": (-0.2151812, 1.623115, -0.0555522, 1.3343),
+    "hcapo": (-0.7614261, 3.244601, -0.3643499, 1.75579),
 }
 """Loss and gradient norm of the first update, and of the second on what the first made."""
 ON_CHAINS = ("tarlturns",)
