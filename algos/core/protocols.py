@@ -26,7 +26,8 @@ Annotations = Mapping[str, Sequence[Floats]]
 the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
 last token, the sum of the critic's values of the sessions that the turn asked for;
 ``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token;
-``gold_logprobs`` ``[n_act]``: mean log-probability of a token of the accepted answer in place of
+``teacher_logprobs`` and ``context_logprobs`` ``[n_act]``: of the action tokens under another model,
+and under the policy with a demonstration in its context; ``gold_logprobs`` ``[n_act]``: mean log-probability of a token of the accepted answer in place of
 the action, on every token of the action; ``hindsight_logprobs`` ``[n_act]``: of the action tokens,
 where the policy is told how the episode ended."""
 
@@ -72,6 +73,10 @@ class Scorer(Protocol):
         """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
         ...
 
+    def teacher_logprobs(self, forest: Forest) -> list[Floats]:
+        """Return log-probabilities as :meth:`logprobs` under the teacher."""
+        ...
+
 
 class Annotator(Protocol):
     """Adds named per-path arrays before credit is given; a base class.
@@ -96,10 +101,12 @@ class Credit(Protocol):
     """Turns a forest into one number per action token of each path; a base class.
 
     Attributes:
+        speaks: Whether it gives any; False leaves all to a loss that reads none.
         whole_returns: Reads nothing but the return of a whole path.
         needs_turn_rewards: Distinguishes turns by their rewards.
     """
 
+    speaks: ClassVar[bool] = True
     whole_returns: ClassVar[bool] = False
     needs_turn_rewards: ClassVar[bool] = False
 
@@ -202,9 +209,11 @@ class Loss(Protocol):
 
     Attributes:
         whole_trees: Compares paths of one tree, which must be in one micro batch.
+        reads_credit: Whether advantages act on it.
     """
 
     whole_trees: ClassVar[bool] = False
+    reads_credit: ClassVar[bool] = True
 
     @property
     def needs(self) -> frozenset[str]:

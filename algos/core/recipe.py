@@ -9,6 +9,7 @@ from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from .annotators import OldLogprobs
 from .checks import check_above_zero, check_minimum, check_weights
+from .privileged import ContextLogprobs, TeacherLogprobs
 from .protocols import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
 _WHO = {
@@ -19,6 +20,8 @@ _WHO = {
     "tracked_values": "Add a tracker such as BetaTracker().",
     "gold_logprobs": "Add GoldLogprobs() to annotators.",
     "hindsight_logprobs": "Add HindsightLogprobs() to annotators.",
+    "teacher_logprobs": "Add TeacherLogprobs(model=...) to annotators.",
+    "context_logprobs": "Add ContextLogprobs() to annotators.",
     "pair": "Use StepPairs() as the credit.",
 }
 
@@ -126,6 +129,7 @@ class Recipe:
         self._check_critic()
         self._check_paths()
         self._check_observations()
+        self._check_credit_is_read()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -151,6 +155,17 @@ class Recipe:
     def reads_gold(self) -> bool:
         """Whether an annotator reads the accepted final answers, so that they are recorded."""
         return any(annotator.reads_gold for annotator in self.used_annotators)
+
+    @property
+    def hints(self) -> ContextLogprobs | None:
+        """The annotator that reads demonstrations, so that they are recorded; None without one."""
+        return next((a for a in self.used_annotators if isinstance(a, ContextLogprobs)), None)
+
+    @property
+    def teacher(self) -> str | None:
+        """Folder or name of the teacher's model; None where no part asks for one."""
+        found = (a.model for a in self.used_annotators if isinstance(a, TeacherLogprobs))
+        return next(found, None)
 
     @property
     def used_annotators(self) -> tuple[Annotator, ...]:
@@ -271,6 +286,21 @@ class Recipe:
                 f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
                 f"but the trees of {self.rollout} never fork: there would be nothing to learn "
                 "from. Use Expand or Branch with room to fork, or another credit."
+            )
+
+    def _check_credit_is_read(self) -> None:
+        """Refuse credit that the loss does not read, and none where it reads nothing else."""
+        credit, loss = type(self.credit).__name__, type(self.loss).__name__
+        if self.credit.speaks and not self.loss.reads_credit:
+            raise BadValueError(
+                f"recipe {self.name!r}: {loss} has a term of its own for every token and reads no "
+                f"advantages, so {credit} would change nothing. Use NoCredit, or SummedLoss, which "
+                "adds both."
+            )
+        if self.loss.reads_credit and not self.credit.speaks:
+            raise BadValueError(
+                f"recipe {self.name!r}: {loss} is made of advantages, and {credit} gives none. Use "
+                "a credit rule, or RefKlLoss."
             )
 
     def _check_observations(self) -> None:

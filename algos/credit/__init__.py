@@ -4,6 +4,7 @@ from .by_state import StateCredit
 from .entropy import EmpgCredit
 from .gae import Gae
 from .group import GroupCredit
+from .hinted import HintedCredit, NoCredit
 from .hindsight import HindsightCredit
 from .imitation import Imitation
 from .information import InformationGain
@@ -23,6 +24,8 @@ __all__ = [
     "GoalDistances",
     "GroupCredit",
     "HindsightCredit",
+    "HintedCredit",
+    "NoCredit",
     "Imitation",
     "InformationGain",
     "MaxRlCredit",

@@ -109,6 +109,14 @@ class Learner:
         """
         return self.models.ref_logprobs(rows_of(forest))
 
+    def teacher_logprobs(self, forest: Forest) -> list[Floats]:
+        """Return the same under the teacher.
+
+        Raises:
+            BadValueError: The recipe names no teacher.
+        """
+        return self.models.teacher_logprobs(rows_of(forest))
+
     def values(self, forest: Forest) -> list[Floats]:
         """Return values ``[n_act + 1]`` per path: before each action token, and after the last.
 

@@ -7,6 +7,7 @@ from .kl import Kl
 from .masked import MaskedLoss
 from .policy import Clip, PolicyLoss
 from .ratio import ratio_at
+from .ref_kl import RefKlLoss, SummedLoss
 from .step_dpo import StepDpoLoss
 from .surrogates import Cispo, Sapo
 from .value import ActorCriticLoss, ValueLoss
@@ -25,7 +26,9 @@ __all__ = [
     "PathMeanTokenSum",
     "PolicyLoss",
     "Sapo",
+    "RefKlLoss",
     "StepDpoLoss",
+    "SummedLoss",
     "TokenMean",
     "ValueLoss",
     "ratio_at",

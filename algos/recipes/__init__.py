@@ -18,6 +18,9 @@ from .hcapo import hcapo
 from .hgpo import hgpo
 from .igpo import igpo
 from .maxrl import maxrl
+from .opd import opd
+from .opid import opid
+from .opsd import opsd
 from .pasa import pasa
 from .ppo import ppo
 from .registry import (
@@ -62,6 +65,9 @@ __all__ = [
     "igpo",
     "make_recipe",
     "maxrl",
+    "opd",
+    "opid",
+    "opsd",
     "pasa",
     "ppo",
     "recipe",

@@ -96,6 +96,7 @@ def make_runner(
         return engine.make_runner("" if what is None else what.name, given[0], *given[2:])
     runner = EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)
     runner.record_gold = what is None and config.recipe.reads_gold
+    runner.hints = config.recipe.hints if what is None else None
     return runner
 
 

@@ -39,8 +39,8 @@ class Command:
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), full
             (a model of the papers' size, on GPUs), ladder (diagnostic families, two hours),
-            ladder-full (a night), separating (real environments that tell recipes apart), or a
-            suite file (.json).
+            ladder-full (a night), ladder-state (credit by state where states come again),
+            separating (real environments that tell recipes apart), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for

@@ -62,7 +62,7 @@ class Bench:
     """The environment, the model and the engine of one process.
 
     Args:
-        config: Names environment and model; its recipe plays no part.
+        config: Names environment and model; of its recipe only which demonstrations turns hold.
     """
 
     def __init__(self, config: TrainConfig) -> None:
@@ -81,6 +81,7 @@ class Bench:
         sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)
         made = kind(self.env, self.engine, self.renderer, sampling, self.config.max_context)
         made.record_gold = text_env(self.env).has_gold
+        made.hints = self.config.recipe.hints
         return made
 
     def run(self, job: Job) -> list[MeasuredGroup]:

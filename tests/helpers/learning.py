@@ -53,6 +53,9 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "hgpo": _CHAINS,
     "igpo": _CHAINS,
     "maxrl": _CHAINS,
+    "opd": _SINGLE,
+    "opid": _CHAINS,
+    "opsd": _SINGLE,
     "pasa": {**_CRITIC, "rollout.window": 4},  # the short worlds are one session each
     "ppo": _CRITIC,
     "reinforcepp": _SINGLE,
@@ -81,10 +84,18 @@ NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("ppo", "Spawn-v0"): "0.00; by construction GAE ends with the session, so asking only costs",
     ("tarlppo", "Spawn-v0"): "0.16; GAE ends with the session, as in ppo",
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
+    **{("opsd", env_id): "a blank model cannot read a demonstration" for env_id in STEPS},
 }
 """Cells that did not learn with what was tried, and what is known of the reason."""
-REFUSED = frozenset(("igpo", env_id) for env_id in STEPS if env_id != "Recall-v0")
-"""Cells of recipes that make no sense there: tasks without an accepted answer."""
+REFUSED = frozenset(
+    [
+        *(("igpo", env_id) for env_id in STEPS if env_id != "Recall-v0"),
+        *(("opd", env_id) for env_id in STEPS),
+        ("maxrl", "Spawn-v0"),
+    ]
+)
+"""Cells of recipes that make no sense there: tasks without an accepted answer, no teacher, returns
+below 0."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -120,13 +121,16 @@ def _drift(model: Any) -> None:
 
 
 def _judged(group: Group) -> Group:
-    """Return the group with verdicts, and answers, that tell something else than the outcome."""
+    """Return the group with verdicts, answers and demonstrations that tell something else than the outcome."""
     trees = []
     for number, tree in enumerate(group.trees):
         made = Tree()
         for place, turn in enumerate(tree.turns):
             verdict = (1, 0, -1, 1, 0)[(3 * number + place) % 5]
-            made.add(dataclasses.replace(turn, verdict=verdict, gold=(turn.act_ids[:1] % 7 + 4,)))
+            first = tree.turns[tree.chain(place)[0]].obs_ids
+            told = np.concatenate([turn.act_ids[:1] % 5 + 4, first])
+            gold = (turn.act_ids[:1] % 7 + 4,)
+            made.add(dataclasses.replace(turn, verdict=verdict, gold=gold, told=told))
         trees.append(made)
     return dataclasses.replace(group, trees=trees)
 

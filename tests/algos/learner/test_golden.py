@@ -79,14 +79,16 @@ TREES: dict[str, tuple[float, float, float, float]] = {
     "hgpo": (-0.3512535, 1.91876, -0.03149881, 0.8890963),
     "g2po": (-1.067909, 5.062951, -0.05890857, 3.019399),
     "graphgpo": (-0.2136594, 1.251221, -0.1409446, 1.744692),
+    "igpo": (-0.2151812, 1.623115, -0.0555522, 1.3343),
+    "hcapo": (-0.7614261, 3.244601, -0.3643499, 1.75579),
 }
 """Loss and gradient norm of the first update, and of the second on what the first made."""
 ON_CHAINS = ("tarlturns",)
 """Recipes that reward turns, which no two paths may share."""
 
 
-def model() -> Any:
-    """Two layers of width 16; weight k of a tensor is 0.3 sin(k + 1)."""
+def model(first: int = 1) -> Any:
+    """Two layers of width 16; weight k of a tensor is 0.3 sin(k + first)."""
     net = Qwen2ForCausalLM(
         Qwen2Config(
             vocab_size=300,
@@ -101,7 +103,7 @@ def model() -> Any:
     )
     with torch.no_grad():
         for p in net.parameters():
-            k = torch.arange(1, p.numel() + 1, dtype=torch.float64)
+            k = torch.arange(first, p.numel() + first, dtype=torch.float64)
             p.copy_((0.3 * torch.sin(k)).view_as(p) + float(p.ndim == 1))
     return net
 
@@ -128,6 +130,7 @@ def pack_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "turngym.algos.learner.batching.micro_batch.SHARE_BELOW", np.inf
     )  # worth it or not
+    monkeypatch.setattr("turngym.algos.learner.model_bundle.load_model", lambda *_, **__: model(2))
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -141,7 +144,8 @@ def test_two_updates(name: str, shared: bool) -> None:
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("name", RECIPES)
 def test_two_updates_of_trees(name: str, shared: bool) -> None:
-    recipe = make_recipe(name, {**FAST, "optim.minibatches": 2})
+    taught = {"teacher_logprobs.model": "teacher"} if name == "opd" else {}
+    recipe = make_recipe(name, {**FAST, "optim.minibatches": 2, **taught})
     forked = [branching(step, groups=3, trees=3, turns=8) for step in (1, 2)]
     forests = [forest(seed=step) for step in (1, 2)] if name in ON_CHAINS else forked
     seen = two_updates(recipe, forests, shared)

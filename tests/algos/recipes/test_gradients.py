@@ -30,7 +30,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> UpdateLab:
 @pytest.fixture(scope="module")
 def on_chains(lab: UpdateLab) -> Mapping[str, torch.Tensor]:
     forest = lab.forest(after_warm_up("grpo").rollout)
-    return {name: lab.change(after_warm_up(name), forest) for name in ON_CHAINS}
+    teacher = {"opd": {"teacher_logprobs.model": lab.config.model}}
+    return {
+        name: lab.change(after_warm_up(name, **teacher.get(name, {})), forest) for name in ON_CHAINS
+    }
 
 
 def test_no_two_recipes_are_one_gradient_unless_the_table_says_so(

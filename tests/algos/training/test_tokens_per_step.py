@@ -29,7 +29,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     **{name: CHAINS for name in RECIPES if "rollout.n" in RECIPES[name].small},
 }
 OTHER = {"igpo": "Recall-v0"}  # a password is no answer
-LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg")
+LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg", "opid", "opsd", "opd")
 """Recipes that play as GRPO does; they are tried in the slow run."""
 WORLDS = [
     pytest.param(
