@@ -27,9 +27,10 @@ the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_ac
 last token, the sum of the critic's values of the sessions that the turn asked for;
 ``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token;
 ``teacher_logprobs`` and ``context_logprobs`` ``[n_act]``: of the action tokens under another model,
-and under the policy with a demonstration in its context; ``gold_logprobs`` ``[n_act]``: mean log-probability of a token of the accepted answer in place of
-the action, on every token of the action; ``hindsight_logprobs`` ``[n_act]``: of the action tokens,
-where the policy is told how the episode ended."""
+and under the policy with a demonstration in its context; ``gold_logprobs`` ``[n_act]``: mean
+log-probability of a token of the accepted answer in place of the action, on every token of the
+action; ``hindsight_logprobs`` ``[n_act]``: of the action tokens, where the policy is told how the
+episode ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class Recipe:
     @property
     def teacher(self) -> str | None:
         """Folder or name of the teacher's model; None where no part asks for one."""
-        found = (a.model for a in self.used_annotators if isinstance(a, TeacherLogprobs))
+        found = (a.model or None for a in self.used_annotators if isinstance(a, TeacherLogprobs))
         return next(found, None)
 
     @property

@@ -4,8 +4,8 @@ from .by_state import StateCredit
 from .entropy import EmpgCredit
 from .gae import Gae
 from .group import GroupCredit
-from .hinted import HintedCredit, NoCredit
 from .hindsight import HindsightCredit
+from .hinted import HintedCredit, NoCredit
 from .imitation import Imitation
 from .information import InformationGain
 from .maxrl import MaxRlCredit
@@ -25,10 +25,10 @@ __all__ = [
     "GroupCredit",
     "HindsightCredit",
     "HintedCredit",
-    "NoCredit",
     "Imitation",
     "InformationGain",
     "MaxRlCredit",
+    "NoCredit",
     "ReturnsToGo",
     "SessionCredit",
     "SharedMean",

@@ -8,10 +8,13 @@ from ..core.recipe import Optim, Recipe
 from ..credit import GroupCredit, HintedCredit
 from ..losses import Clip, PolicyLoss, TokenMean
 from ..rollouts import Chains
-from .registry import SMALL_CHAINS, recipe
+from .registry import SMALL_CHAINS, SMALL_HINTS, recipe
 
 
-@recipe("GRPO plus the shift that a demonstration makes to each token", small=SMALL_CHAINS)
+@recipe(
+    "GRPO plus the shift that a demonstration makes to each token",
+    small={**SMALL_CHAINS, **SMALL_HINTS},
+)
 def opid() -> Recipe:
     """The token term of OPID (arXiv 2606.26790) beside GRPO's advantage.
 

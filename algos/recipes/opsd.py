@@ -8,10 +8,13 @@ from ..core.recipe import Optim, Recipe
 from ..credit import NoCredit
 from ..losses import RefKlLoss, TokenMean
 from ..rollouts import Chains
-from .registry import SMALL_DISTILL, recipe
+from .registry import SMALL_DISTILL, SMALL_HINTS, recipe
 
 
-@recipe("its own log-probabilities with an expert's demonstration in the context", small=SMALL_DISTILL)
+@recipe(
+    "its own log-probabilities behind an expert's demonstration",
+    small={**SMALL_DISTILL, **SMALL_HINTS},
+)
 def opsd() -> Recipe:
     """On-policy self-distillation (SDFT, arXiv 2601.19897), in prime-rl's form.
 

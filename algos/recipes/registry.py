@@ -40,6 +40,7 @@ SMALL_STEP = {
 SMALL_CHAINS = {**SMALL_STEP, "rollout.n": 8, "groups_per_step": 16}
 SMALL_SINGLE = {**SMALL_STEP, "groups_per_step": 128}
 SMALL_DISTILL = {"optim.lr": 2e-4, "optim.warmup_steps": 10, "groups_per_step": 128}
+SMALL_HINTS = {"annotators.context_logprobs.intro": ""}
 SMALL_CRITIC = {"optim.critic_lr": 1e-3}
 
 

@@ -258,9 +258,7 @@ class EpisodeRunner:
         if info["status"] == "env_error":
             self.fault = observation
         ids = context.ids + context.obs_ids + context.given
-        return StepResult(
-            done, ids, action, version, observation, float(reward), info, state, told
-        )
+        return StepResult(done, ids, action, version, observation, float(reward), info, state, told)
 
     def append(
         self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()

@@ -11,7 +11,7 @@ from ...envs.core.batched_calls import call_env
 from ...envs.core.fork import fork
 from ..core.privileged import ContextLogprobs
 
-OPENING, CLOSING = "This is how an expert would go on:\n<demonstration>\n", "\n</demonstration>\n"
+OPENING, CLOSING = "<demonstration>\n", "\n</demonstration>\n"
 
 
 async def demonstrate(env: gym.Env[Any, Any], hints: ContextLogprobs, seed: int) -> str:
@@ -39,4 +39,4 @@ async def demonstrate(env: gym.Env[Any, Any], hints: ContextLogprobs, seed: int)
         observation, _, over, cut, info = await call_env(copy, lambda a=action: copy.step(a))
         if over or cut or info["session"] != session:
             break
-    return OPENING + "\n".join(actions) + CLOSING
+    return hints.intro + OPENING + "\n".join(actions) + CLOSING

@@ -84,7 +84,7 @@ METRICS: Mapping[str, str] = {
     "loss/policy": "the clipped surrogate, aggregated",
     "loss/nll": "negative log-likelihood of what is imitated, weighted by its advantage",
     "loss/distill": "the distillation loss, aggregated",
-    "loss/teacher_kl_nats": "policy against teacher on the sampled tokens: mean log-prob difference",
+    "loss/teacher_kl_nats": "policy against teacher on sampled tokens: mean log-prob difference",
     "loss/distill_dropped_frac": "share of tokens dropped because they lost too much probability",
     "loss/dpo": "step-level DPO's loss, mean over pairs",
     "loss/preferred": "share of pairs whose better step the policy gained on, against the worse",

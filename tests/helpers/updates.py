@@ -121,7 +121,7 @@ def _drift(model: Any) -> None:
 
 
 def _judged(group: Group) -> Group:
-    """Return the group with verdicts, answers and demonstrations that tell something else than the outcome."""
+    """Return the group with verdicts, answers and demonstrations that say more than outcomes."""
     trees = []
     for number, tree in enumerate(group.trees):
         made = Tree()

