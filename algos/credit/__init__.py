@@ -1,7 +1,7 @@
 """Credit: from rewards (and annotations) to one number per action token."""
 
 from .by_state import StateCredit
-from .entropy import EmpgCredit
+from .entropy import EmpgCredit, TokenEntropyCredit
 from .gae import Gae
 from .group import GroupCredit
 from .hindsight import HindsightCredit
@@ -36,6 +36,7 @@ __all__ = [
     "StateReturns",
     "StateValues",
     "StepPairs",
+    "TokenEntropyCredit",
     "TrackedCredit",
     "TreeCredit",
     "TurnReturns",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -94,3 +94,55 @@ class EmpgCredit(Credit):
             out.append(path * weight / mean + self.bonus * clear)
         centre = np.concatenate(out).mean()
         return [row - centre for row in out]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenEntropyCredit(Credit):
+    """``A (1 + weight z(H))``, H the entropy of each token as sampled (AEPO, arXiv 2510.14545).
+
+    The z-score is over all tokens of the batch (unbiased deviation), so tokens where the policy
+    hesitated count more. A token in several paths counts in each.
+
+    Degenerate cases: equal entropies, or a single token, leave the rule's own advantages.
+
+    Attributes:
+        of: The rule whose advantages are scaled.
+        weight: Of the z-score.
+    """
+
+    of: GroupCredit = field(default_factory=GroupCredit)
+    weight: float = 0.2
+
+    whole_returns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_weights(self, "weight")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Annotations that the inner rule needs."""
+        return self.of.needs
+
+    @property
+    def min_paths(self) -> int:
+        """The inner rule's requirement."""
+        return self.of.min_paths
+
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
+        """Return one advantage per token ``[n_act]`` per path."""
+        given = self.of(forest, annotations)
+        rows = [np.concatenate([t.entropies for t in forest.turns(path)]) for path in forest]
+        scaled = self.scale([np.asarray(row, np.float64) for row in rows])
+        advantages = [
+            (row * factor).astype(np.float32)
+            for row, factor in zip(given.advantages, scaled, strict=True)
+        ]
+        return replace(given, advantages=advantages)
+
+    def scale(self, entropies: list[Doubles]) -> list[Doubles]:
+        """Return the factor of each token ``[n_act]`` per path, from entropies in nats."""
+        flat = np.concatenate(entropies) if entropies else np.zeros(0)
+        if len(flat) < 2 or flat.max() == flat.min():
+            return [np.ones_like(row) for row in entropies]
+        mean, spread = flat.mean(), flat.std(ddof=1)
+        return [1.0 + self.weight * (row - mean) / spread for row in entropies]

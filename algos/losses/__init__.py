@@ -9,7 +9,7 @@ from .policy import Clip, PolicyLoss
 from .ratio import ratio_at
 from .ref_kl import RefKlLoss, SummedLoss
 from .step_dpo import StepDpoLoss
-from .surrogates import Cispo, Sapo
+from .surrogates import Cispo, KeptClip, Sapo
 from .value import ActorCriticLoss, ValueLoss
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Clip",
     "DppoLoss",
     "ImitationLoss",
+    "KeptClip",
     "Kl",
     "MaskedLoss",
     "PathMeanConstant",

@@ -12,7 +12,7 @@ from ..core.protocols import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean, token_share
 from .kl import Kl
 from .ratio import Level, ratio_at
-from .surrogates import Cispo, Sapo
+from .surrogates import Cispo, KeptClip, Sapo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Clip:
         return loss, held.to(loss.dtype)
 
 
-Surrogate = Clip | Cispo | Sapo
+Surrogate = Clip | KeptClip | Cispo | Sapo
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Surrogates without a hard clip: no token loses its gradient because its ratio moved."""
+"""Surrogates other than PPO's clip, in which tokens keep a gradient when their ratio has moved."""
 
 from __future__ import annotations
 
@@ -39,6 +39,38 @@ class Cispo:
         weight = now.clamp(1.0 - self.low, 1.0 + self.high)
         loss = -advantages * ratio * (weight / now)
         return loss, (weight != now).to(loss.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptClip:
+    """PPO's clip whose upper bound keeps a gradient (AEPO, arXiv 2510.14545), as a loss.
+
+    Above ``1 + high`` the bound is ``(1 + high) rho / sg[rho]``: the same value, and a gradient of
+    ``-(1 + high) A`` instead of none. The lower bound is PPO's.
+
+    Attributes:
+        low: How far below 1 the ratio may still be rewarded for falling.
+        high: How far above 1 the gradient may still grow.
+    """
+
+    low: float = 0.2
+    high: float = 0.28
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= 1:
+            raise BadValueError(f"KeptClip.low is {self.low}; expected a value in (0, 1].")
+        check_above_zero(self, "high")
+
+    def __call__(
+        self, ratio: torch.Tensor, advantages: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the loss per token, and 1.0 where the lower bound took its gradient away."""
+        now = ratio.detach()
+        kept = (1.0 + self.high) * (ratio / now)
+        near = torch.where(now > 1.0 + self.high, kept, ratio.clamp(min=1.0 - self.low))
+        free, bounded = -advantages * ratio, -advantages * near
+        held = (bounded > free) & (now < 1.0 - self.low)
+        return torch.maximum(free, bounded), held.to(free.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+from .aepo import aepo
 from .arpo import arpo
 from .cispo import cispo
 from .dapo import dapo
@@ -48,6 +49,7 @@ __all__ = [
     "RECIPES",
     "Entry",
     "SameGradient",
+    "aepo",
     "arpo",
     "cispo",
     "dapo",

@@ -46,6 +46,7 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "sampo": {**_QUICK_CHAINS, "filter.max_rounds": 2},
     "dppo": _QUICK_CHAINS,
     "maxrl": _QUICK_CHAINS,
+    "aepo": {"rollout.initial": 2, "rollout.budget": 4},
     "opd": {},
     "opsd": {},
     "opid": _QUICK_CHAINS,

@@ -38,6 +38,7 @@ _CHAINS = {"optim.lr": LR, "groups_per_step": 8, "rollout.n": 8}
 _SINGLE = {"optim.lr": LR, "groups_per_step": EPISODES}
 _CRITIC = {**_SINGLE, "optim.critic_lr": 5e-3}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "aepo": {"optim.lr": LR, "groups_per_step": 8},
     "arpo": {"optim.lr": LR, "groups_per_step": 8},
     "cispo": _CHAINS,
     "dapo": _CHAINS,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.algos.core.forest import Forest, Group
-from turngym.algos.credit import EmpgCredit, GroupCredit, MaxRlCredit
+from turngym.algos.credit import EmpgCredit, GroupCredit, MaxRlCredit, TokenEntropyCredit
 from turngym.envs.core.errors import BadValueError
 
 
@@ -156,3 +156,17 @@ def test_empg_permutes_with_its_paths_and_is_centred(
     for at, i in enumerate(order):
         np.testing.assert_allclose(turned[at], plain[i], atol=1e-9)
     assert math.fsum(np.concatenate(plain)) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_e2_aepo() -> None:
+    rule = TokenEntropyCredit()
+    ((*found,),) = rule.scale([np.array([0.1, 0.5, 2.0, 0.2])])
+    assert found == pytest.approx([0.864127, 0.954709, 1.294392, 0.886772], abs=1e-6)
+    assert [row.tolist() for row in rule.scale([np.ones(2), np.ones(1)])] == [[1, 1], [1]]
+    assert rule.scale([]) == []
+    entropies = np.array([0.1, 0.5, 2.0, 0.2], np.float32)
+    one = tree(turn(1.0, n=4, status="solved", entropies=entropies))
+    plain = TokenEntropyCredit(of=GroupCredit(baseline="none", scale="none"))
+    (row,) = plain(Forest.of([Group("g", "t", [one])]), {}).advantages
+    assert row == pytest.approx(found, abs=1e-6)
+    assert (rule.min_paths, rule.needs) == (2, set())

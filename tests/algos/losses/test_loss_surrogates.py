@@ -17,6 +17,7 @@ from turngym.algos.losses import (
     Cispo,
     Clip,
     DppoLoss,
+    KeptClip,
     MaskedLoss,
     PathMeanTokenMean,
     PolicyLoss,
@@ -77,6 +78,7 @@ def test_at_ratio_one_all_surrogates_have_one_gradient(rows: list[list[float]], 
             PolicyLoss(ratio=level),
             PolicyLoss(ratio=level, clip=Cispo()),
             PolicyLoss(ratio=level, clip=Sapo()),
+            PolicyLoss(ratio=level, clip=KeptClip()),
             MaskedLoss(of=PolicyLoss(ratio=level), unit="path"),
             DppoLoss(),
         )
@@ -135,6 +137,22 @@ def test_d3_ratios_of_turns_and_of_paths(level: Any, loss: float) -> None:
     assert wide(b).loss.item() == pytest.approx(-expected, abs=1e-6)
 
 
+def test_e2_the_upper_bound_of_aepo_keeps_a_gradient() -> None:
+    clip = PolicyLoss(clip=KeptClip(low=0.2, high=0.28))
+    for ratio, advantage, loss, slope in (
+        (1.5, 1.0, -1.28, -1.28),
+        (1.5, -1.0, 1.5, 1.5),
+        (0.5, 1.0, -0.5, -0.5),
+        (0.5, -1.0, 0.8, 0.0),
+        (1.1, 1.0, -1.1, -1.1),
+    ):
+        b = batch([[math.log(ratio)]], [[advantage]])
+        out = clip(b)
+        assert out.loss.item() == pytest.approx(loss)
+        assert float(out.metrics["clip_frac"]) == (slope == 0.0)
+        assert gradient(clip, b) == [[pytest.approx(slope)]]
+
+
 ROWS = [[-0.01, -0.03], [0.02, 0.04], [-0.01, -0.03], [0.0, 0.0]]
 SIGNS = [-1.0, -1.0, 1.0, -1.0]
 
@@ -181,6 +199,8 @@ def test_dropped_rows_leave_the_denominator() -> None:
         lambda: Cispo(low=0.0),
         lambda: Cispo(high=0.0),
         lambda: Sapo(positive=0.0),
+        lambda: KeptClip(low=0.0),
+        lambda: KeptClip(high=0.0),
         lambda: DppoLoss(bound=0.0),
         lambda: DppoLoss(tie=-1.0),
         lambda: DppoLoss(measure="kl"),  # type: ignore[arg-type]

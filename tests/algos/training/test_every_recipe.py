@@ -24,6 +24,7 @@ FEW: Mapping[str, Mapping[str, Any]] = {
     "ppo": {"rollout.n": 2},
     "reinforcepp": {"rollout.n": 2},
     "spo": {"tracker.pool": 4, "tracker.first": 1},
+    "aepo": {"rollout.initial": 2, "rollout.budget": 4},
     "arpo": {"rollout.initial": 2, "rollout.budget": 4},
     "pasa": {"optim.critic_only_steps": 0},
     "dapo": {"rollout.n": 3, "filter.max_rounds": 2},
@@ -46,7 +47,7 @@ KIN: Mapping[str, tuple[str, ...]] = {
     "igpo": ("SearchQA-v0", "Recall-v0", "Bandit-v0"),
     "hcapo": ("Keys-v0",),
     **dict.fromkeys(("cispo", "sapo", "sampo", "dppo", "maxrl", "empg"), BRIEF),
-    **dict.fromkeys(("opd", "opid"), ("Spawn-v0",)),
+    **dict.fromkeys(("opd", "opid", "aepo"), ("Spawn-v0",)),
     "opsd": ("SearchQA-v0", "Spawn-v0", "Keys-v0"),
 }
 """Recipes that differ in little but credit or loss, and where they are tried; the rest is slow."""

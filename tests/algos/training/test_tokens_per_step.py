@@ -23,14 +23,15 @@ TOKENS, STEPS = 100, 5
 CHAINS = {"rollout.n": 2}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "spo": {"tracker.pool": 1000},
+    "aepo": {"rollout.initial": 2, "rollout.budget": 3},
     "arpo": {"rollout.initial": 2, "rollout.budget": 3},
     "treegrpo": {"rollout.trees": 1},
     "stepdpo": {"rollout.trees": 1},
     **{name: CHAINS for name in RECIPES if "rollout.n" in RECIPES[name].small},
 }
 OTHER = {"igpo": "Recall-v0"}  # a password is no answer
-LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg", "opid", "opsd", "opd")
-"""Recipes that play as GRPO does; they are tried in the slow run."""
+LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg", "opid", "opsd", "opd", "aepo")
+"""Recipes that play as GRPO or ARPO does; they are tried in the slow run."""
 WORLDS = [
     pytest.param(
         name,
