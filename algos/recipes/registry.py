@@ -60,6 +60,11 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
         "on groups that its filter keeps, clip-higher and the missing KL turn an update by less "
         "than a tenth of a radian; answers that are too long for it do not occur in small models",
     ),
+    "hcapo": SameGradient(
+        "grpo",
+        "a small model hardly reads the end that it is told, so its ratios are near 1, and in "
+        "successes of about equal length the second term repeats the first",
+    ),
 }
 """Recipes whose whole update, with their small settings and on the same rollouts, has a cosine of
 more than .99 with another recipe's: where such rows differ in a table, the rollouts differ."""
