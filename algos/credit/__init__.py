@@ -6,6 +6,7 @@ from .group import GroupCredit
 from .hindsight import HindsightCredit
 from .imitation import Imitation
 from .information import InformationGain
+from .kept_graph import KeptGraphCredit
 from .pairs import StepPairs
 from .returns import ReturnsToGo
 from .sessions import SessionCredit
@@ -22,6 +23,7 @@ __all__ = [
     "HindsightCredit",
     "Imitation",
     "InformationGain",
+    "KeptGraphCredit",
     "ReturnsToGo",
     "SessionCredit",
     "SharedMean",

@@ -16,9 +16,9 @@ from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
 
 DIGESTS = {
-    "quick": (3, "5388aad9eab48ce2b251cbc6945e63b8"),
-    "standard": (3, "3bb65190796a57f101d8e2141f1605eb"),
-    "full": (3, "20f45804090e952d12e2c1bc8e1d6dd8"),
+    "quick": (3, "994f89ca7864e994558c7e7d680f46d3"),
+    "standard": (3, "8cf856e385506baf49e4eb4d8cf28de4"),
+    "full": (3, "bcca1f0fc3b4c7a1016de028f9021fcb"),
 }
 """A suite that changes needs a new version, and its new digest here."""
 OURS = [r for r in RECIPES if RECIPES[r].factory.__module__.startswith("turngym.")]
