@@ -77,7 +77,7 @@ class HindsightLogprobs(Annotator):
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Return ``[n_act]`` per path, in nats."""
-        told: list[Group] = []
+        informed: list[Group] = []
         for i, path in enumerate(forest):
             turns = forest.turns(path)
             last = turns[_first_parts(turns)[-1] :]
@@ -87,8 +87,8 @@ class HindsightLogprobs(Annotator):
                 tree.add(
                     _link(turn, k - 1, np.concatenate([hint, turn.obs_ids]) if not k else None)
                 )
-            told.append(Group(str(i), "", [tree]))
-        return {"hindsight_logprobs": scorer.logprobs(Forest.of(told))}
+            informed.append(Group(str(i), "", [tree]))
+        return {"hindsight_logprobs": scorer.logprobs(Forest.of(informed))}
 
 
 def _ask(turns: list[Turn]) -> Tree:

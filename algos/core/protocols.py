@@ -30,7 +30,8 @@ last token, the sum of the critic's values of the sessions that the turn asked f
 and under the policy with a demonstration in its context; ``gold_logprobs`` ``[n_act]``: mean
 log-probability of a token of the accepted answer in place of the action, on every token of the
 action; ``hindsight_logprobs`` ``[n_act]``: of the action tokens, where the policy is told how the
-episode ended."""
+episode ended; ``kept_distances`` ``[n_act]``: edges from where an action led to success, on every
+token of it; ``earlier_returns`` ``[n]``, not by token: the returns of the task's last group."""
 
 
 @dataclass(frozen=True, slots=True)

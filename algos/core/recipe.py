@@ -18,6 +18,8 @@ _WHO = {
     "values": "Add CriticValues() to annotators.",
     "spawned_values": "Add SpawnedValues() to annotators.",
     "tracked_values": "Add a tracker such as BetaTracker().",
+    "kept_distances": "Add the tracker KeptGraphs().",
+    "earlier_returns": "Add the tracker KeptGraphs().",
     "gold_logprobs": "Add GoldLogprobs() to annotators.",
     "hindsight_logprobs": "Add HindsightLogprobs() to annotators.",
     "teacher_logprobs": "Add TeacherLogprobs(model=...) to annotators.",

@@ -8,6 +8,7 @@ from .hindsight import HindsightCredit
 from .hinted import HintedCredit, NoCredit
 from .imitation import Imitation
 from .information import InformationGain
+from .kept_graph import KeptGraphCredit
 from .maxrl import MaxRlCredit
 from .pairs import StepPairs
 from .returns import ReturnsToGo
@@ -27,6 +28,7 @@ __all__ = [
     "HintedCredit",
     "Imitation",
     "InformationGain",
+    "KeptGraphCredit",
     "MaxRlCredit",
     "NoCredit",
     "ReturnsToGo",

@@ -174,7 +174,8 @@ class GoalDistances:
         for here, there in [*edges_of(visits), *known]:
             before[there].add(here)
             nodes |= {here, there}
-        found, frontier = {SUCCESS: 0}, [SUCCESS]
+        found: dict[Hashable, int] = {SUCCESS: 0}
+        frontier: list[Hashable] = [SUCCESS]
         while frontier:
             ring = {s for node in frontier for s in before[node]} - found.keys()
             found |= dict.fromkeys(ring, max(found.values()) + 1)

@@ -158,7 +158,7 @@ def find_visits(
                 column.append(float(value))
         found.of_path[at] = mine
     means = np.array([[np.mean(column) for column in row] for row in columns]).reshape(-1, 3)
-    found.rewards, found.to_go, found.returns = means.T
+    found.rewards, found.to_go, found.returns = means.T.astype(np.float64)
     found.invalid = np.array(invalid)
     return found
 

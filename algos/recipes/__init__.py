@@ -42,6 +42,7 @@ from .sft import sft
 from .spo import spo
 from .stepdpo import stepdpo
 from .tarl import tarl, tarl_ppo, tarl_turns
+from .tigpo import tigpo
 from .treegrpo import treegrpo
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "tarl",
     "tarl_ppo",
     "tarl_turns",
+    "tigpo",
     "treegrpo",
     "with_settings",
 ]

@@ -72,6 +72,11 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
         "in four optimiser steps hardly a probability moves by .2 or a ratio leaves the clip "
         "range, so mask and clip drop next to nothing; many updates on a batch tell them apart",
     ),
+    "hcapo": SameGradient(
+        "grpo",
+        "a small model hardly reads the end that it is told, so its ratios are near 1, and in "
+        "successes of about equal length the second term repeats the first",
+    ),
 }
 """Recipes whose whole update, with their small settings and on the same rollouts, has a cosine of
 more than .99 with another recipe's: where such rows differ in a table, the rollouts differ."""

@@ -65,6 +65,8 @@ METRICS: Mapping[str, str] = {
     # what is remembered about tasks
     "tracker/value_mean": "expected return of the step's tasks before they were played",
     "tracker/memory_mean": "share of the past that was kept, mean over the step's tasks",
+    "tracker/edges_mean": "known transitions of a task after the step, mean over the step's tasks",
+    "tracker/revisits_frac": "share of the step's groups whose task came back",
     "tracker/drift_mean_nats": "how far the policy moved on a task's last path, mean",
     # the optimisation
     "update/loss": "loss of the mini batches, mean",

@@ -55,6 +55,7 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "hgpo": _QUICK_CHAINS,
     "g2po": _QUICK_CHAINS,
     "graphgpo": _QUICK_CHAINS,
+    "tigpo": _QUICK_CHAINS,
     "igpo": _QUICK_CHAINS,
     "hcapo": _QUICK_CHAINS,
 }

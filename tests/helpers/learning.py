@@ -69,6 +69,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "tarl": _CHAINS,
     "tarlppo": _CRITIC,
     "tarlturns": _CHAINS,
+    "tigpo": _CHAINS,
     "treegrpo": {"optim.lr": LR, "groups_per_step": 12},
 }
 EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {

@@ -25,6 +25,7 @@ from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
 from turngym.algos.rollouts.task_order import step_starts
+from turngym.algos.rollouts.value_tracker import BetaTracker
 from turngym.algos.runs.process_group import Ranks
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
@@ -138,7 +139,10 @@ def _judged(group: Group) -> Group:
 def _tracked(tracker: Tracker, forest: Forest) -> dict[str, list[Floats]]:
     """Return what a tracker expects that has seen other episodes of the tasks."""
     memory: Any = tracker.start(0, "train", 100, (0.0, 1.0))
-    memory.beliefs = {task: (1.0 + task % 4, 4.0) for task in range(100)}
+    if isinstance(tracker, BetaTracker):
+        memory.beliefs = {task: (1.0 + task % 4, 4.0) for task in range(100)}
+    else:
+        memory.returns = {group.task_id: [0.0, 1.0, 1.0] for group in forest.groups}
     return memory.annotations(forest)
 
 

@@ -83,6 +83,7 @@ TREES: dict[str, tuple[float, float, float, float]] = {
     "hgpo": (-0.3512535, 1.91876, -0.03149881, 0.8890963),
     "g2po": (-1.067909, 5.062951, -0.05890857, 3.019399),
     "graphgpo": (-0.2136594, 1.251221, -0.1409446, 1.744692),
+    "tigpo": (-0.1285637, 2.221878, 0.03259441, 1.23045),
     "igpo": (-0.2151812, 1.623115, -0.0555522, 1.3343),
     "hcapo": (-0.7614261, 3.244601, -0.3643499, 1.75579),
 }
@@ -126,7 +127,8 @@ def two_updates(recipe: Recipe, forests: list[Forest], shared: bool) -> dict[str
     for step, grown in enumerate(forests, 1):
         for shape in recipe.shapers:
             grown = shape(grown)
-        annotations: dict[str, Any] = {"tracked_values": annotations_for(grown)["tracked_values"]}
+        names = ("tracked_values", "kept_distances", "earlier_returns")
+        annotations: dict[str, Any] = {name: annotations_for(grown)[name] for name in names}
         for annotate in recipe.used_annotators:
             annotations |= annotate(grown, learner)
         row = learner.update(grown, annotations, recipe.credit(grown, annotations))

@@ -27,6 +27,7 @@ FEW: Mapping[str, Mapping[str, Any]] = {
     "aepo": {"rollout.initial": 2, "rollout.budget": 4},
     "arpo": {"rollout.initial": 2, "rollout.budget": 4},
     "pasa": {"optim.critic_only_steps": 0},
+    "tigpo": {"rollout.n": 3, "tracker.wait": 1},
     "dapo": {"rollout.n": 3, "filter.max_rounds": 2},
     "sampo": {"rollout.n": 3, "filter.max_rounds": 2},
 }
@@ -42,7 +43,7 @@ LATE = tuple(e for e in LADDER if e != "Keys-v0")
 BRIEF = ("Password-v0", "Spawn-v0")
 """Turns, and sessions."""
 KIN: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("hgpo", "g2po", "graphgpo"), ("Keys-v0",)),
+    **dict.fromkeys(("hgpo", "g2po", "graphgpo", "tigpo"), ("Keys-v0",)),
     "gigpo": ("SearchQA-v0", "Keys-v0"),
     "igpo": ("SearchQA-v0", "Recall-v0", "Bandit-v0"),
     "hcapo": ("Keys-v0",),
@@ -93,7 +94,7 @@ def settings_of(env_id: str) -> dict[str, Any]:
 def refused(name: str, env_id: str) -> str:
     """Why a recipe makes no sense in an environment; empty where it does."""
     world = text_env(EnvConfig(id=env_id, settings=settings_of(env_id)).make())
-    if name == "graphgpo" and world.chance:
+    if name in ("graphgpo", "tigpo") and world.chance:
         return "draws what an action brings"
     if name == "maxrl" and world.reward_range[0] < 0:
         return "divides by the mean return"
