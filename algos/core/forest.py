@@ -64,6 +64,13 @@ class Turn:
         debug_info: The environment's ``debug_info`` about the action, JSON data for people to read.
         state: The environment's ``state_digest`` where the action was taken, the same in all parts
             of a cut action; empty unless the runner records states.
+        end_state: The same where the episode ended, on its last turn; empty on others.
+        gold_opener: What an action writes before the final answer ``[n]``; empty unless the runner
+            records the accepted answers, on the first turn of a context.
+        gold: The accepted final answers, likewise.
+        told: The first prompt of the context with a demonstration in it ``[n]``, see
+            :class:`~turngym.algos.core.privileged.ContextLogprobs`; empty unless the runner
+            records demonstrations. The policy has not seen it.
     """
 
     parent: int
@@ -87,6 +94,10 @@ class Turn:
     spawned: tuple[Ids, ...] = ()
     debug_info: Mapping[str, Any] = field(default_factory=dict)
     state: str = ""
+    end_state: str = ""
+    gold_opener: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
+    gold: tuple[Ids, ...] = ()
+    told: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def reward(self) -> float:

@@ -38,9 +38,15 @@ _JSON_TYPES: dict[Any, Any] = {
 _FIELDS: dict[str, Any] = {
     name: (_JSON_TYPES.get(kind, kind), ...) for name, kind in get_type_hints(Turn).items()
 }
-# files leave both out where they are empty; older ones call the first "account"
+# files leave these out where they are empty; older ones call the first "account"
 _DEBUG_INFO = Field(default_factory=dict, validation_alias=AliasChoices("debug_info", "account"))
-_LATER: dict[str, Any] = {"debug_info": (dict[str, Any], _DEBUG_INFO), "state": (StrictStr, "")}
+_LATER: dict[str, Any] = {
+    "debug_info": (dict[str, Any], _DEBUG_INFO),
+    **dict.fromkeys(("state", "end_state"), (StrictStr, "")),
+    "gold_opener": (_Ids, Field(default_factory=lambda: np.zeros(0, np.int64))),
+    "gold": (tuple[_Ids, ...], ()),
+    "told": (_Ids, Field(default_factory=lambda: np.zeros(0, np.int64))),
+}
 _ROW: dict[str, Any] = {**_FIELDS, **_LATER}
 _TURN: Any = create_model("Turn", **_ROW)
 _COUNTS = ("faults", "pruned_tokens", "pruned_turns")

@@ -25,7 +25,13 @@ Annotations = Mapping[str, Sequence[Floats]]
 ``[n_act + 1]``: the critic's value of the state before each action token, then of the state after
 the last one (what a truncated path bootstraps from); ``spawned_values`` ``[n_act]``: on each turn's
 last token, the sum of the critic's values of the sessions that the turn asked for;
-``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token."""
+``tracked_values`` ``[n_act]``: what a tracker expected of the task, on every token;
+``teacher_logprobs`` and ``context_logprobs`` ``[n_act]``: of the action tokens under another model,
+and under the policy with a demonstration in its context; ``gold_logprobs`` ``[n_act]``: mean
+log-probability of a token of the accepted answer in place of the action, on every token of the
+action; ``hindsight_logprobs`` ``[n_act]``: of the action tokens, where the policy is told how the
+episode ended; ``kept_distances`` ``[n_act]``: edges from where an action led to success, on every
+token of it; ``earlier_returns`` ``[n]``, not by token: the returns of the task's last group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +75,24 @@ class Scorer(Protocol):
         """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``."""
         ...
 
+    def teacher_logprobs(self, forest: Forest) -> list[Floats]:
+        """Return log-probabilities as :meth:`logprobs` under the teacher."""
+        ...
+
 
 class Annotator(Protocol):
     """Adds named per-path arrays before credit is given; a base class.
 
     Attributes:
         provides: Names that it adds to the annotations.
+        reads_gold: Reads the accepted final answers, so that they are recorded.
     """
 
     provides: ClassVar[frozenset[str]]
+    reads_gold: ClassVar[bool] = False
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment in which there is nothing to compute."""
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Compute the arrays."""
@@ -88,10 +103,12 @@ class Credit(Protocol):
     """Turns a forest into one number per action token of each path; a base class.
 
     Attributes:
+        speaks: Whether it gives any; False leaves all to a loss that reads none.
         whole_returns: Reads nothing but the return of a whole path.
         needs_turn_rewards: Distinguishes turns by their rewards.
     """
 
+    speaks: ClassVar[bool] = True
     whole_returns: ClassVar[bool] = False
     needs_turn_rewards: ClassVar[bool] = False
 
@@ -117,6 +134,9 @@ class Credit(Protocol):
     def needs_forks(self) -> bool:
         """Whether it compares the sides of forks, and is 0 where trees never fork."""
         return False
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment in which this credit makes no sense."""
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Compute advantages (and value targets)."""
@@ -191,14 +211,31 @@ class Loss(Protocol):
 
     Attributes:
         whole_trees: Compares paths of one tree, which must be in one micro batch.
+        reads_credit: Whether advantages act on it.
     """
 
     whole_trees: ClassVar[bool] = False
+    reads_credit: ClassVar[bool] = True
 
     @property
     def needs(self) -> frozenset[str]:
         """Streams that it reads from ``batch.extra``."""
         return frozenset()
+
+    @property
+    def masks(self) -> bool:
+        """Whether it drops tokens before an optimiser step, see :meth:`keeps`."""
+        return False
+
+    def keeps(self, log_ratios: Floats, advantages: Floats, turns: Ids) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - a default
+        """Return which tokens of a path ``[n_act]`` are trained on in the next optimiser step.
+
+        Args:
+            log_ratios: New minus old log-probabilities ``[n_act]``.
+            advantages: Of its tokens ``[n_act]``.
+            turns: The turn of each token ``[n_act]``.
+        """
+        return np.ones(len(log_ratios), dtype=bool)
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Return the loss of one micro batch."""

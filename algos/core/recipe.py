@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from .annotators import OldLogprobs
 from .checks import check_above_zero, check_minimum, check_weights
+from .privileged import ContextLogprobs, TeacherLogprobs
 from .protocols import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
 _WHO = {
@@ -15,6 +18,12 @@ _WHO = {
     "values": "Add CriticValues() to annotators.",
     "spawned_values": "Add SpawnedValues() to annotators.",
     "tracked_values": "Add a tracker such as BetaTracker().",
+    "kept_distances": "Add the tracker KeptGraphs().",
+    "earlier_returns": "Add the tracker KeptGraphs().",
+    "gold_logprobs": "Add GoldLogprobs() to annotators.",
+    "hindsight_logprobs": "Add HindsightLogprobs() to annotators.",
+    "teacher_logprobs": "Add TeacherLogprobs(model=...) to annotators.",
+    "context_logprobs": "Add ContextLogprobs() to annotators.",
     "pair": "Use StepPairs() as the credit.",
 }
 
@@ -122,6 +131,7 @@ class Recipe:
         self._check_critic()
         self._check_paths()
         self._check_observations()
+        self._check_credit_is_read()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -144,10 +154,37 @@ class Recipe:
         return "states" in self.credit.needs
 
     @property
+    def reads_gold(self) -> bool:
+        """Whether an annotator reads the accepted final answers, so that they are recorded."""
+        return any(annotator.reads_gold for annotator in self.used_annotators)
+
+    @property
+    def hints(self) -> ContextLogprobs | None:
+        """The annotator that reads demonstrations, so that they are recorded; None without one."""
+        return next((a for a in self.used_annotators if isinstance(a, ContextLogprobs)), None)
+
+    @property
+    def teacher(self) -> str | None:
+        """Folder or name of the teacher's model; None where no part asks for one."""
+        found = (a.model or None for a in self.used_annotators if isinstance(a, TeacherLogprobs))
+        return next(found, None)
+
+    @property
     def used_annotators(self) -> tuple[Annotator, ...]:
         """Annotators whose output is read; the others are never run."""
         read = self.needs | {"old_logprobs"}
         return tuple(a for a in self.annotators if a.provides & read)
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment that a part cannot play in, or makes no sense in.
+
+        Raises:
+            BadValueError: There is such a part; the message says why.
+        """
+        self.rollout.check(env)
+        self.credit.check(env)
+        for annotator in self.used_annotators:
+            annotator.check(env)
 
     @property
     def critic(self) -> bool:
@@ -251,6 +288,21 @@ class Recipe:
                 f"recipe {self.name!r}: {type(self.credit).__name__} compares turns of one tree, "
                 f"but the trees of {self.rollout} never fork: there would be nothing to learn "
                 "from. Use Expand or Branch with room to fork, or another credit."
+            )
+
+    def _check_credit_is_read(self) -> None:
+        """Refuse credit that the loss does not read, and none where it reads nothing else."""
+        credit, loss = type(self.credit).__name__, type(self.loss).__name__
+        if self.credit.speaks and not self.loss.reads_credit:
+            raise BadValueError(
+                f"recipe {self.name!r}: {loss} has a term of its own for every token and reads no "
+                f"advantages, so {credit} would change nothing. Use NoCredit, or SummedLoss, which "
+                "adds both."
+            )
+        if self.loss.reads_credit and not self.credit.speaks:
+            raise BadValueError(
+                f"recipe {self.name!r}: {loss} is made of advantages, and {credit} gives none. Use "
+                "a credit rule, or RefKlLoss."
             )
 
     def _check_observations(self) -> None:

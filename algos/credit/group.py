@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -105,20 +105,7 @@ class GroupCredit(Credit):
             scopes: Places of paths in ``forest.paths``.
             prices: Taken off the return of every episode that the path belongs to ``[paths]``.
         """
-        worth, ends = forest.endings()
-        if prices is not None:
-            for i, of_path in enumerate(ends):
-                for end in of_path:
-                    worth[end] -= prices[i]
-        scores = np.zeros(len(forest.paths))
-        for members in scopes:
-            known = list(dict.fromkeys(end for i in members for end in ends[i]))
-            if known:
-                found = self.compare(np.array([worth[end] for end in known], dtype=np.float64))
-                score = dict(zip(known, found.tolist(), strict=True))
-                for i in members:
-                    scores[i] = math.fsum(score[e] for e in ends[i]) / max(len(ends[i]), 1)
-        return scores
+        return score_episodes(forest, scopes, self.compare, prices)
 
     def compare(self, returns: Returns) -> Returns:
         """Return advantages ``[n]`` of the ``[n]`` returns of one scope, in float64."""
@@ -136,6 +123,38 @@ class GroupCredit(Credit):
         if self.baseline == "leave-one-out":
             centred = centred * n / (n - 1)
         return centred / scale
+
+
+def score_episodes(
+    forest: Forest,
+    scopes: Sequence[Sequence[int]],
+    compare: Callable[[Returns], Returns],
+    prices: Returns | None = None,
+) -> Returns:
+    """Return scores ``[paths]`` by a rule that compares the returns ``[n]`` of a scope's episodes.
+
+    A path gets the mean of the episodes that it leads to.
+
+    Args:
+        forest: The paths.
+        scopes: Places of paths in ``forest.paths``.
+        compare: The rule.
+        prices: Taken off the return of every episode that the path belongs to ``[paths]``.
+    """
+    worth, ends = forest.endings()
+    if prices is not None:
+        for i, of_path in enumerate(ends):
+            for end in of_path:
+                worth[end] -= prices[i]
+    scores = np.zeros(len(forest.paths))
+    for members in scopes:
+        known = list(dict.fromkeys(end for i in members for end in ends[i]))
+        if known:
+            found = compare(np.array([worth[end] for end in known], dtype=np.float64))
+            score = dict(zip(known, found.tolist(), strict=True))
+            for i in members:
+                scores[i] = math.fsum(score[e] for e in ends[i]) / max(len(ends[i]), 1)
+    return scores
 
 
 def by_prompt(forest: Forest) -> list[list[int]]:

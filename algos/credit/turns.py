@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..core.checks import check_choices
 from ..core.forest import Forest, Turn
-from ..core.protocols import Annotations, Credit, Credits
+from ..core.protocols import Annotations, Credit, Credits, Floats
 from .gae import Doubles
 from .group import GroupCredit, by_prompt
 from .returns import returns_to_go
@@ -55,12 +56,7 @@ class TurnReturns(Credit):
             rewards[-1] += episode - forest.reward(path)
             to_go.append(returns_to_go(rewards, 1.0))
         scores = self._compared(to_go, by_prompt(forest))
-        return Credits(
-            advantages=[
-                np.repeat(s, [_n_act(parts) for parts in turns]).astype(np.float32)
-                for s, turns in zip(scores, actions, strict=True)
-            ]
-        )
+        return Credits(advantages=on_actions(forest, scores))
 
     def _compared(self, to_go: list[Doubles], prompts: list[list[int]]) -> list[Doubles]:
         rule = self._rule()
@@ -88,6 +84,24 @@ def whole_actions(turns: list[Turn]) -> list[list[Turn]]:
         if not turn.partial:
             actions.append([])
     return [parts for parts in actions if parts]
+
+
+def action_lengths(forest: Forest, at: int) -> list[int]:
+    """Return the number of tokens of each action of a path."""
+    return [_n_act(parts) for parts in whole_actions(forest.turns(forest.paths[at]))]
+
+
+def action_means(forest: Forest, at: int, tokens: Floats) -> Doubles:
+    """Return the mean of ``[n_act]`` values over each action of a path ``[actions]``."""
+    lengths = action_lengths(forest, at)
+    return np.add.reduceat(tokens.astype(np.float64), np.cumsum([0, *lengths[:-1]])) / lengths
+
+
+def on_actions(forest: Forest, rows: Sequence[Doubles]) -> list[Floats]:
+    """Broadcast one score per action ``[actions]`` of each path to its ``[n_act]`` tokens."""
+    return [
+        np.repeat(row, action_lengths(forest, i)).astype(np.float32) for i, row in enumerate(rows)
+    ]
 
 
 def _n_act(parts: list[Turn]) -> int:

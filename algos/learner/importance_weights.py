@@ -37,6 +37,11 @@ def check_importance(recipe: Recipe, cap: float | None) -> None:
             f"recipe {recipe.name!r}: importance_cap is {cap}, but {recipe.rollout} samples "
             "nothing: there is no engine's log-probability to weigh against. Leave it out."
         )
+    if not recipe.loss.reads_credit:
+        raise BadValueError(
+            f"recipe {recipe.name!r}: importance_cap is {cap}, but {type(recipe.loss).__name__} "
+            "reads no advantages, on which these weights are put. Leave it out."
+        )
     if recipe.loss.whole_trees:
         raise BadValueError(
             f"recipe {recipe.name!r}: importance_cap is {cap}, but {type(recipe.loss).__name__} "

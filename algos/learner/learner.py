@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -107,6 +109,14 @@ class Learner:
         """
         return self.models.ref_logprobs(rows_of(forest))
 
+    def teacher_logprobs(self, forest: Forest) -> list[Floats]:
+        """Return the same under the teacher.
+
+        Raises:
+            BadValueError: The recipe names no teacher.
+        """
+        return self.models.teacher_logprobs(rows_of(forest))
+
     def values(self, forest: Forest) -> list[Floats]:
         """Return values ``[n_act + 1]`` per path: before each action token, and after the last.
 
@@ -172,10 +182,16 @@ class Learner:
         streams: Mapping[str, Sequence[Floats]],
         log: UpdateLog,
     ) -> None:
-        norm = _norm(rows, chosen, streams)
-        live = [i for i in chosen if not self.loss_is_silent or streams["advantages"][i].any()]
+        kept = self._kept(rows, chosen, streams, log)
+        norm = _norm(rows, chosen, streams, kept)
+        live = [
+            i
+            for i in chosen
+            if (not self.loss_is_silent or streams["advantages"][i].any())
+            and (i not in kept or kept[i].any())
+        ]
         log.left_out(len(chosen) - len(live), len(chosen))
-        share = sum(rows[i].n_act for i in live) / norm.tokens
+        share = sum(_tokens(rows, i, kept) for i in live) / norm.tokens
         self.optimizer.zero_grad(set_to_none=False)
         for micro, batch, counts in self.models.team.batches(self.models.batching, rows, live):
             mine = {
@@ -184,6 +200,9 @@ class Learner:
             }
             with self.models.computing(batch, training=True):
                 seen = self._loss_batch(rows, micro, batch, mine, norm)
+                if kept:
+                    here = batch.table([kept[i] for i in micro])
+                    seen = replace(seen, mask=here.to(seen.mask.dtype))
                 out = self.recipe.loss(seen)
                 if not bool(torch.isfinite(out.loss)):
                     raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
@@ -195,6 +214,26 @@ class Learner:
                 own = seen.logprobs.detach()[batch.path, batch.column].cpu().numpy()
                 log.compare(rows, micro, pieces(own, rows, micro))
         self._descend(log)
+
+    def _kept(
+        self,
+        rows: Sequence[Row],
+        chosen: Sequence[int],
+        streams: Mapping[str, Sequence[Floats]],
+        log: UpdateLog,
+    ) -> dict[int, npt.NDArray[np.bool_]]:
+        """Return which tokens of a mini batch's rows the loss keeps; nothing where it keeps all."""
+        loss = self.recipe.loss
+        if not loss.masks or "old_logprobs" not in streams:
+            return {}
+        now = self.models.logprobs([rows[i] for i in chosen])
+        old, advantages = streams["old_logprobs"], streams["advantages"]
+        kept = {
+            i: loss.keeps(own - old[i], advantages[i], rows[i].turns)
+            for i, own in zip(chosen, now, strict=True)
+        }
+        log.masked(sum(int((~row).sum()) for row in kept.values()), sum(map(len, kept.values())))
+        return kept
 
     def _loss_batch(
         self,
@@ -293,16 +332,27 @@ class Learner:
         return [optim.lr] if self.critic is None else [optim.lr, optim.critic_lr]
 
 
-def _norm(rows: Sequence[Row], chosen: Sequence[int], streams: Mapping[str, Any]) -> Norm:
-    """Return counts of a whole mini batch."""
+def _norm(
+    rows: Sequence[Row],
+    chosen: Sequence[int],
+    streams: Mapping[str, Any],
+    kept: Mapping[int, npt.NDArray[np.bool_]],
+) -> Norm:
+    """Return counts of a whole mini batch, of the tokens that are kept."""
     pairs = (
         np.concatenate([streams["pair"][i] for i in chosen]) if "pair" in streams else np.empty(0)
     )
+    tokens = [_tokens(rows, i, kept) for i in chosen]
     return Norm(
-        tokens=float(sum(rows[i].n_act for i in chosen)),
-        paths=float(len(chosen)),
+        tokens=float(max(1, sum(tokens))),
+        paths=float(max(1, sum(n > 0 for n in tokens))),
         pairs=float(len(np.unique(pairs[pairs >= 0]))),
     )
+
+
+def _tokens(rows: Sequence[Row], at: int, kept: Mapping[int, npt.NDArray[np.bool_]]) -> int:
+    """Return the number of trained tokens of a row."""
+    return int(kept[at].sum()) if at in kept else rows[at].n_act
 
 
 def _not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> LossNotFiniteError:

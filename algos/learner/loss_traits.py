@@ -34,6 +34,8 @@ def _moved_by(loss: Loss, advantage: float) -> set[str]:
         "values": live["values"],
         "old_values": 0.1 * steps,
         "value_targets": 1.0 - steps,
+        "teacher_logprobs": -0.9 - 0.5 * steps,
+        "context_logprobs": -0.8 + 0.2 * steps,
         "pair": torch.zeros_like(steps),
     }
     batch = LossBatch(

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...agents.models.attention import set_attention
+from ...agents.models.loading import load_model
 from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError
 from ..core.forest import Ids
@@ -54,6 +56,7 @@ class Models:
         tokens: The policy as a scorer of tokens.
         critic: The critic, where the recipe has one.
         reference: The reference policy, where the recipe has one.
+        teacher: The teacher, where the recipe names one.
         unshared_because: Why prefixes are not shared; None when they are.
         batching: Cuts rows into micro batches.
 
@@ -78,6 +81,7 @@ class Models:
         )
         self.critic = Critic(policy, settings.critic) if recipe.critic else None
         self.reference = self._frozen() if recipe.reference else None
+        self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
         self._lean = self._quick_forms()
         self.batching = Batching(
@@ -90,7 +94,8 @@ class Models:
         if settings.gradient_checkpointing:
             check_recomputable(policy)
         frozen = self.reference.model if self.reference else None
-        others = [m for m in (self.critic, frozen) if m is not None and m is not policy]
+        taught = self.teacher.model if self.teacher else None
+        others = [m for m in (self.critic, frozen, taught) if m is not None and m is not policy]
         self.team.shard(policy, others)
 
     def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
@@ -109,6 +114,19 @@ class Models:
                 "recipe names 'ref_logprobs'."
             )
         return self._scores(self.reference, rows)
+
+    def teacher_logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+        """Return the same under the teacher.
+
+        Raises:
+            BadValueError: There is none.
+        """
+        if self.teacher is None:
+            raise BadValueError(
+                f"recipe {self._name}: no teacher is held, because no part of the recipe reads "
+                "'teacher_logprobs'."
+            )
+        return self._scores(self.teacher, rows)
 
     def values(self, rows: Sequence[Row]) -> list[Floats]:
         """Return values ``[n_act + 1]`` per row: before each action token, and after the last.
@@ -201,8 +219,7 @@ class Models:
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
             if training and self.settings.gradient_checkpointing:
                 stack.enter_context(recomputing(models))
-            if self.reference is not None:
-                models = [*models, self.reference.model]
+            models += [one.model for one in (self.reference, self.teacher) if one is not None]
             stack.enter_context(attention_for(models, batch))
             needed = None if everywhere or not self._lean else batch.before.unique()
             for lean in self._lean:
@@ -250,6 +267,21 @@ class Models:
         model = copy.deepcopy(self.policy).eval().requires_grad_(False)
         return TokenModel(model, self._temperature, self.settings.precision)
 
+    def _load_teacher(self, name: str | None) -> TokenModel | None:
+        """Return the teacher, frozen, where the policy is."""
+        if name is None:
+            return None
+        device = next(self.policy.parameters()).device
+        model = load_model(name, device=device).eval().requires_grad_(False)
+        sizes = [int(m.config.vocab_size) for m in (self.policy, model)]
+        if sizes[0] != sizes[1]:
+            raise BadValueError(
+                f"recipe {self._name}: the teacher {name} has {sizes[1]} token ids, the policy "
+                f"{sizes[0]}; expected a teacher with the policy's tokenizer."
+            )
+        set_attention(model, self.policy.config._attn_implementation, device)
+        return TokenModel(model, self._temperature, self.settings.precision)
+
     def _quick_forms(self) -> list[LeanLayers]:
         """Return quicker forms of the layers of the policy, and of a reference that is a copy."""
         if not self.team.alone:
@@ -263,7 +295,8 @@ class Models:
         """Return why prefixes are not shared; None when they are."""
         if not self.settings.shared_prefix:
             return "LearnerSettings.shared_prefix is off"
-        reason = why_not_shared(self.policy)
+        models = [self.policy] if self.teacher is None else [self.policy, self.teacher.model]
+        reason = next((why for m in models if (why := why_not_shared(m)) is not None), None)
         if reason is not None:
             warnings.warn(
                 f"prefixes are not shared, every path is computed on its own: {reason}",

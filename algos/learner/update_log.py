@@ -21,6 +21,7 @@ class UpdateLog:
         self.norms: list[list[float]] = []
         self.skipped = 0
         self.out = [0, 0]
+        self.dropped = [0, 0]
         self.differences: list[Floats] = []
         self.total_loss = 0.0
 
@@ -42,6 +43,11 @@ class UpdateLog:
         """Log that ``n`` paths of a mini batch of ``of`` were not computed."""
         self.out[0] += n
         self.out[1] += of
+
+    def masked(self, n: int, of: int) -> None:
+        """Log that the loss dropped ``n`` of a mini batch's ``of`` tokens."""
+        self.dropped[0] += n
+        self.dropped[1] += of
 
     def step(self, norms: list[float], finite: bool) -> None:
         """Log one optimiser step; it is skipped when a norm is not finite."""
@@ -78,6 +84,8 @@ class UpdateLog:
         out["update/optimizer_steps"] = float(len(self.norms))
         out["update/skipped_steps"] = float(self.skipped)
         out["update/paths_left_out_frac"] = self.out[0] / self.out[1]
+        if self.dropped[1]:
+            out["update/masked_frac"] = self.dropped[0] / self.dropped[1]
         if self.differences:
             all_of_them = np.concatenate(self.differences)
             out["update/logprob_diff_mean_nats"] = float(all_of_them.mean())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..core.checks import check_minimum
-from ..core.protocols import Norm
+from ..core.protocols import LossBatch, Norm
 
 if TYPE_CHECKING:
     import torch
@@ -73,3 +73,8 @@ class PathMeanConstant:
 
 
 Aggregate = TokenMean | PathMeanTokenMean | PathMeanTokenSum | PathMeanConstant
+
+
+def token_share(values: torch.Tensor, batch: LossBatch) -> torch.Tensor:
+    """Return a micro batch's part of the mini batch's mean over tokens, without gradient."""
+    return (values.detach() * batch.mask).sum() / batch.norm.tokens

@@ -1,4 +1,4 @@
-"""The clipped policy loss: ratio level, clip, aggregation, KL and entropy as separate parts."""
+"""The policy loss: ratio level, surrogate, aggregation, KL and entropy as separate parts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import torch
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices, check_weights
 from ..core.protocols import Loss, LossBatch, LossOut
-from .aggregate import Aggregate, TokenMean
+from .aggregate import Aggregate, TokenMean, token_share
 from .kl import Kl
 from .ratio import Level, ratio_at
+from .surrogates import Cispo, KeptClip, Sapo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +56,23 @@ class Clip:
         return loss, held.to(loss.dtype)
 
 
+Surrogate = Clip | KeptClip | Cispo | Sapo
+
+
 @dataclass(frozen=True, kw_only=True)
 class PolicyLoss(Loss):
     """``aggregate(clip(ratio, A) + kl.coef * KL - entropy_coef * H)``.
 
     Attributes:
         ratio: Unit of the importance ratio.
-        clip: The surrogate.
+        clip: The surrogate: PPO's clip, CISPO's bounded weight or SAPO's soft gate.
         aggregate: How tokens become one number; KL and entropy are aggregated alike.
         kl: Divergence from the reference as a loss; ``coef`` 0 switches it off.
         entropy_coef: Weight of the entropy bonus.
     """
 
     ratio: Level = "token"
-    clip: Clip = field(default_factory=Clip)
+    clip: Surrogate = field(default_factory=Clip)
     aggregate: Aggregate = field(default_factory=TokenMean)
     kl: Kl = field(default_factory=lambda: Kl(coef=0.0))
     entropy_coef: float = 0.0
@@ -92,21 +96,16 @@ class PolicyLoss(Loss):
             kl = self.kl(batch.logprobs, batch.extra["ref_logprobs"])
             penalty = self.aggregate(kl, batch.mask, batch.norm)
             loss = loss + self.kl.coef * penalty
-            metrics["kl_nats"] = _share(kl, batch)
+            metrics["kl_nats"] = token_share(kl, batch)
         if self.entropy_coef:
             bonus = self.aggregate(batch.entropies, batch.mask, batch.norm)
             loss = loss - self.entropy_coef * bonus
         log_ratios = (batch.logprobs - batch.old_logprobs).detach()
         metrics |= {
-            "entropy_nats": _share(batch.entropies, batch),
-            "clip_frac": _share(held, batch),
-            "approx_kl_nats": _share(log_ratios.exp() - 1.0 - log_ratios, batch),
-            "ratio_mean": _share(ratio, batch),
-            "ratio_sq_dev": _share((ratio - 1.0) ** 2, batch),
+            "entropy_nats": token_share(batch.entropies, batch),
+            "clip_frac": token_share(held, batch),
+            "approx_kl_nats": token_share(log_ratios.exp() - 1.0 - log_ratios, batch),
+            "ratio_mean": token_share(ratio, batch),
+            "ratio_sq_dev": token_share((ratio - 1.0) ** 2, batch),
         }
         return LossOut(loss=loss, metrics=metrics)
-
-
-def _share(values: torch.Tensor, batch: LossBatch) -> torch.Tensor:
-    """Return this micro batch's part of the mini batch's mean over tokens."""
-    return (values.detach() * batch.mask).sum() / batch.norm.tokens

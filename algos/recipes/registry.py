@@ -39,6 +39,8 @@ SMALL_STEP = {
 }
 SMALL_CHAINS = {**SMALL_STEP, "rollout.n": 8, "groups_per_step": 16}
 SMALL_SINGLE = {**SMALL_STEP, "groups_per_step": 128}
+SMALL_DISTILL = {"optim.lr": 2e-4, "optim.warmup_steps": 10, "groups_per_step": 128}
+SMALL_HINTS = {"annotators.context_logprobs.intro": ""}
 SMALL_CRITIC = {"optim.critic_lr": 1e-3}
 
 
@@ -55,10 +57,25 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
         "its soft advantage is GRPO's over all paths of the prompt: only which paths are played "
         "differs",
     ),
+    "cispo": SameGradient(
+        "grpo",
+        "in four optimiser steps hardly a ratio leaves the clip range, so its bounded weight and "
+        "the clip differ on 1 to 2 % of the tokens; many updates on a batch tell them apart",
+    ),
     "dapo": SameGradient(
         "grpo",
         "on groups that its filter keeps, clip-higher and the missing KL turn an update by less "
         "than a tenth of a radian; answers that are too long for it do not occur in small models",
+    ),
+    "dppo": SameGradient(
+        "grpo",
+        "in four optimiser steps hardly a probability moves by .2 or a ratio leaves the clip "
+        "range, so mask and clip drop next to nothing; many updates on a batch tell them apart",
+    ),
+    "hcapo": SameGradient(
+        "grpo",
+        "a small model hardly reads the end that it is told, so its ratios are near 1, and in "
+        "successes of about equal length the second term repeats the first",
     ),
 }
 """Recipes whose whole update, with their small settings and on the same rollouts, has a cosine of

@@ -1,6 +1,6 @@
 """Rollouts: they decide only where the next turn is attached; the runner plays it."""
 
-from .branch import Branch
+from .branch import BalancedBranch, Branch
 from .chains import Chains, play_out
 from .demonstrations import Demonstrations
 from .episode_runner import EpisodeHandle, EpisodeRunner
@@ -9,6 +9,7 @@ from .seeds import seed_at
 from .sessions import Sessions
 
 __all__ = [
+    "BalancedBranch",
     "Branch",
     "Chains",
     "Demonstrations",

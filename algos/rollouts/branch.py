@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError, EnvFault
-from ..core.checks import check_minimum
+from ..core.checks import check_minimum, check_weights
 from ..core.forest import Group, Tree
 from ..core.protocols import Rollout, Start
 from .budget import GroupBudget, Line, finished_episodes, keep_episodes
@@ -83,6 +83,10 @@ class Branch(Rollout):
             raise BadValueError(f"Branch.threshold is {self.threshold}; expected 0 to 1, or none.")
         GroupBudget(self.limit_tokens, self.limit_calls)
 
+    def tired(self, streak: int) -> float:  # noqa: ARG002 - a default
+        """Return the factor of the probability after so many branchings of a chain in a row."""
+        return 1.0
+
     @property
     def max_paths(self) -> int:
         """Equal to the budget."""
@@ -108,12 +112,35 @@ class Branch(Rollout):
         return keep_episodes(group, [finished_episodes(tree) for tree in group.trees])
 
 
+@dataclass(frozen=True, kw_only=True)
+class BalancedBranch(Branch):
+    """ARPO's rollout where branching in a row becomes unlikely (AEPO, arXiv 2510.14545).
+
+    The probability is multiplied by ``max(0, 1 - fatigue * streak)``, streak being how many of the
+    chain's last tool answers it branched at without a pause; a branch inherits it.
+
+    Attributes:
+        fatigue: What each branching in a row takes off; 0 is :class:`Branch`.
+    """
+
+    fatigue: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_weights(self, "fatigue")
+
+    def tired(self, streak: int) -> float:
+        """Return the factor of the probability after so many branchings of a chain in a row."""
+        return max(0.0, 1.0 - self.fatigue * streak)
+
+
 @dataclass(slots=True, eq=False)
 class _Chain(Line):
-    """A line with its place in the order of chains and its initial entropy."""
+    """A line with its place in the order of chains, its initial entropy, and its branchings."""
 
     number: int
     began: float | None = None
+    streak: int = 0
     decided: bool = True  # nothing to decide before the first tool answer
 
 
@@ -180,10 +207,14 @@ class _Grove:
         """Add up to ``beam - 1`` chains that continue from ``origin``."""
         assert chain.began is not None
         chance = min(max(self.rule.alpha + self.rule.beta * (entropy - chain.began), 0.0), 1.0)
+        chance *= self.rule.tired(chain.streak)
+        before = len(self.chains)
         for copy in range(min(self.rule.beam - 1, self.rule.budget - len(self.chains))):
             if self._draws(chain, copy, chance):
                 handle = origin.fork(len(self.chains))
-                self.chains.append(_Chain(handle, chain.tree, len(self.chains), began))
+                grown = _Chain(handle, chain.tree, len(self.chains), began, chain.streak + 1)
+                self.chains.append(grown)
+        chain.streak = chain.streak + 1 if len(self.chains) > before else 0
 
     def _draws(self, chain: _Chain, copy: int, chance: float) -> bool:
         if self.rule.threshold is not None:

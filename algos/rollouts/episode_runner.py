@@ -24,8 +24,12 @@ from ...envs.core.env import Status, TextEnv
 from ...envs.core.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ...envs.core.fork import fork
 from ..core.forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
+from ..core.privileged import ContextLogprobs
 from ..core.protocols import Rollout, Start
+from .expert_hints import demonstrate
 from .seeds import seed_at
+
+_DEMONSTRATION = -3
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class Context:
     Attributes:
         ids: Everything up to and including the last action.
         obs_ids: The observation that waits for an action.
+        first: The first observation, as text.
         parent: Turn that the next one hangs on.
         edge: How it hangs there.
         given: First tokens of the next action where they are fixed: a fork inside an action.
@@ -45,13 +50,14 @@ class Context:
     obs_ids: list[int]
     parent: int = ROOT
     edge: Edge = Edge.CONTINUE
+    first: str = ""
     given: list[int] = field(default_factory=list)
     cache: int | None = None
 
     def fork(self) -> Context:
         """Return an independent copy that shares the engine's cache."""
         ids, obs_ids, given = self.ids.copy(), self.obs_ids.copy(), self.given.copy()
-        return Context(ids, obs_ids, self.parent, self.edge, given, self.cache)
+        return Context(ids, obs_ids, self.parent, self.edge, self.first, given, self.cache)
 
 
 class StepResult(NamedTuple):
@@ -65,6 +71,7 @@ class StepResult(NamedTuple):
     reward: float
     info: Mapping[str, Any]
     state: str = ""
+    told: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +177,8 @@ class EpisodeRunner:
         self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
         self.record_states = record_states
+        self.record_gold = False  # whether contexts begin with the accepted final answers
+        self.hints: ContextLogprobs | None = None  # what demonstrations turns hold, if any
         self.fault = ""  # the last error message of a failed environment
 
     def with_temperature(self, temperature: float) -> EpisodeRunner:
@@ -188,7 +197,8 @@ class EpisodeRunner:
         env = fork(self.env)
         options = {"split": start.split, "task": start.task}
         observation, info = await call_env(env, lambda: env.reset(seed=start.seed, options=options))
-        first = Context([], self.renderer.open(text_env(env).instructions, observation))
+        opened = self.renderer.open(text_env(env).instructions, observation)
+        first = Context([], opened, first=observation)
         if len(first.obs_ids) >= self.max_context:
             raise ContextFullError(
                 f"task {info['task_id']}: the first prompt has {len(first.obs_ids)} tokens, but "
@@ -240,6 +250,7 @@ class EpisodeRunner:
         context, version = handle.now, self.engine.version
         action = self.renderer.action(context.given + done.ids.tolist())
         state = text_env(handle.env).state_digest() if self.record_states else ""
+        told = await self._told(handle) if self.hints is not None else ()
         observation, reward, _, _, info = await call_env(
             handle.env, lambda: handle.env.step(action)
         )
@@ -247,7 +258,7 @@ class EpisodeRunner:
         if info["status"] == "env_error":
             self.fault = observation
         ids = context.ids + context.obs_ids + context.given
-        return StepResult(done, ids, action, version, observation, float(reward), info, state)
+        return StepResult(done, ids, action, version, observation, float(reward), info, state, told)
 
     def append(
         self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()
@@ -265,6 +276,7 @@ class EpisodeRunner:
             The last turn that was added.
         """
         context, done, info = handle.now, result.done, result.info
+        opener, gold = self._gold(handle) if self.record_gold and not context.ids else ([], ())
         last = Turn(
             parent=context.parent,
             edge=context.edge,
@@ -285,6 +297,9 @@ class EpisodeRunner:
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
             debug_info=_debug_info(text_env(handle.env)),
             state=result.state,
+            gold_opener=np.asarray(opener, dtype=np.int64),
+            gold=gold,
+            told=np.asarray(result.told, dtype=np.int64),
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
@@ -297,6 +312,8 @@ class EpisodeRunner:
         if last.status == "running" and not self._prepare(handle, result.observation, info):
             status, metrics = cut_short(text_env(handle.env))
             last = replace(last, status=status, overflow=True, metrics=metrics)
+        if self.record_states and last.status not in ("running", "env_error"):
+            last = replace(last, end_state=text_env(handle.env).state_digest())
         tree.add(last)
         if last.status != "running":
             self.leave(handle)
@@ -313,6 +330,41 @@ class EpisodeRunner:
             return True
         self.leave(handle)
         return False
+
+    async def _told(self, handle: EpisodeHandle) -> list[int]:
+        """Return the first prompt of the context with a demonstration; empty without room."""
+        assert self.hints is not None
+        context, instructions = handle.now, text_env(handle.env).instructions
+        seed = seed_at(handle.seed, *handle.place, handle.turns, _DEMONSTRATION)
+        shown = await demonstrate(handle.env, self.hints, seed)
+        told = self.renderer.open(shown + instructions, context.first)
+        more = len(told) - len(self.renderer.open(instructions, context.first))
+        here = len(context.ids) + len(context.obs_ids) + more + self.sampling.max_tokens
+        return told if here <= self.engine.max_context else []
+
+    def _gold(self, handle: EpisodeHandle) -> tuple[list[int], tuple[Ids, ...]]:
+        """Return the tokens before an accepted answer, and those of each answer.
+
+        They are cut from one text where its tokens begin with the opener's, else made apart.
+
+        Raises:
+            BadValueError: The task has no accepted answers, or they differ in their opener.
+        """
+        env = text_env(handle.env)
+        answers = env.gold_answers(env.episode)
+        if len({answer.opener for answer in answers}) != 1:
+            raise BadValueError(
+                f"task {handle.task_id} of {env.name} has {len(answers)} accepted answers; "
+                "expected at least one, all behind the same opener (gold_answers)."
+            )
+        opener = self.renderer.write(answers[0].opener) if answers[0].opener else []
+        texts = []
+        for answer in answers:
+            whole = self.renderer.write(answer.opener + answer.text)
+            together = whole[: len(opener)] == opener and len(whole) > len(opener)
+            ids = whole[len(opener) :] if together else self.renderer.write(answer.text)
+            texts.append(np.asarray(ids, dtype=np.int64))
+        return opener, tuple(texts)
 
     def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
         """Return the first prompts of the sessions that the last action, turn ``at``, requested."""
@@ -359,7 +411,7 @@ class EpisodeRunner:
             asker = handle.contexts[handle.session if asking is None else asking].parent
             parent = handle.askers.get(handle.env.get_wrapper_attr("session_key")(), asker)
             opened = self.renderer.open(text_env(handle.env).instructions, observation)
-            handle.contexts[session] = Context([], opened, parent, Edge.SPAWN)
+            handle.contexts[session] = Context([], opened, parent, Edge.SPAWN, observation)
         handle.session = session
         return len(handle.now.ids) + len(handle.now.obs_ids) < self.max_context
 
@@ -415,6 +467,7 @@ def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
             part = replace(
                 part, parent=at + number - 1, edge=Edge.CONTINUE, obs_ids=none, previous=None
             )
+            part = replace(part, gold_opener=none, gold=())
         if not last:
             part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
             part = replace(part, verdict=0, valid=True, action="", stop="length")

@@ -65,6 +65,8 @@ METRICS: Mapping[str, str] = {
     # what is remembered about tasks
     "tracker/value_mean": "expected return of the step's tasks before they were played",
     "tracker/memory_mean": "share of the past that was kept, mean over the step's tasks",
+    "tracker/edges_mean": "known transitions of a task after the step, mean over the step's tasks",
+    "tracker/revisits_frac": "share of the step's groups whose task came back",
     "tracker/drift_mean_nats": "how far the policy moved on a task's last path, mean",
     # the optimisation
     "update/loss": "loss of the mini batches, mean",
@@ -75,6 +77,7 @@ METRICS: Mapping[str, str] = {
     "update/optimizer_steps": "optimiser steps taken",
     "update/skipped_steps": "optimiser steps skipped because the gradient was not finite",
     "update/paths_left_out_frac": "share of paths whose gradient is exactly 0, not computed",
+    "update/masked_frac": "share of tokens that the loss's row mask dropped",
     "update/logprob_diff_mean_nats": "engine against learner: mean absolute log-prob difference",
     "update/logprob_diff_max_nats": "engine against learner: largest absolute difference",
     "update/importance_mean": "weight of a token for the engine's difference, mean",
@@ -82,6 +85,9 @@ METRICS: Mapping[str, str] = {
     # parts of the loss; means per token are taken over the tokens that were computed
     "loss/policy": "the clipped surrogate, aggregated",
     "loss/nll": "negative log-likelihood of what is imitated, weighted by its advantage",
+    "loss/distill": "the distillation loss, aggregated",
+    "loss/teacher_kl_nats": "policy against teacher on sampled tokens: mean log-prob difference",
+    "loss/distill_dropped_frac": "share of tokens dropped because they lost too much probability",
     "loss/dpo": "step-level DPO's loss, mean over pairs",
     "loss/preferred": "share of pairs whose better step the policy gained on, against the worse",
     "loss/value": "the critic's regression loss",
@@ -96,6 +102,9 @@ METRICS: Mapping[str, str] = {
     # the credit rules
     "credit/informative_groups_frac": "share of groups in which some path was better than another",
     "credit/informative_trees_frac": "share of trees in which some path was better than another",
+    "credit/met_states_frac": "share of actions taken in a state that the group came to again",
+    "credit/gold_gain_nats": "log-probability of the accepted answer before the last action, less "
+    "that before the first, mean over paths",
     "credit/pairs": "forks whose sides were compared",
     "credit/surprise_mean": "mean of return minus what the tracker expected",
     "credit/value_explained_frac": "share of the value targets' variance that the critic explains",

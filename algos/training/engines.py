@@ -94,7 +94,10 @@ def make_runner(
     given += (what is None and config.recipe.reads_states,)
     if isinstance(engine, GroupEngine):
         return engine.make_runner("" if what is None else what.name, given[0], *given[2:])
-    return EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)
+    runner = EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)
+    runner.record_gold = what is None and config.recipe.reads_gold
+    runner.hints = config.recipe.hints if what is None else None
+    return runner
 
 
 def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:

@@ -36,6 +36,23 @@ def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
     return model, tokenizer
 
 
+def check_teacher(teacher: str | None, tokenizer: Any) -> None:
+    """Refuse a teacher whose tokens are others than the policy's.
+
+    Args:
+        teacher: Folder or hub name of its model; None for no teacher.
+        tokenizer: The policy's.
+
+    Raises:
+        BadValueError: Its tokenizer has other ids.
+    """
+    if teacher is not None and load_tokenizer(teacher).get_vocab() != tokenizer.get_vocab():
+        raise BadValueError(
+            f"the teacher {teacher} has another tokenizer than the policy, so it cannot score the "
+            "policy's tokens. Choose a teacher of the same family of models."
+        )
+
+
 def apply_liger(model: Any, device: Any) -> None:
     """Replace norms, rotary embedding and gated layers of a model by Liger's fused kernels.
 

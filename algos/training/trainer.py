@@ -53,7 +53,7 @@ from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole,
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import assign_credit
 from .engines import EngineMaker, check_overlap, make_engine, make_runner
-from .policy import load_policy
+from .policy import check_teacher, load_policy
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
 
@@ -129,7 +129,8 @@ class Trainer(Closing):
         check_overlap(self.engine, config.max_lag)
         room = self.engine.max_context - config.max_tokens
         check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
-        config.recipe.rollout.check(base_env)
+        config.recipe.check(base_env)
+        check_teacher(config.recipe.teacher, self.tokenizer)
         self.learner = Learner(
             policy,
             config.recipe,

@@ -49,8 +49,8 @@ class Command:
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), full
             (a model of the papers' size, on GPUs), ladder (diagnostic families, two hours),
-            ladder-full (a night), separating (real environments that tell recipes apart), or a
-            suite file (.json).
+            ladder-full (a night), ladder-state (credit by state where states come again),
+            separating (real environments that tell recipes apart), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
@@ -263,8 +263,9 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
         DataError: No matrix, no result, or parts that contradict each other.
         UnknownNameError: The suite has no such baseline.
     """
+    from ..ladder.rates import tries_rates
     from ..ladder.report import write_ladder
-    from ..ladder.suites import LADDER_RATES, is_ladder
+    from ..ladder.suites import is_ladder
     from ..matrix.report import write_report
     from ..matrix.results import Results
 
@@ -276,7 +277,7 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
         pages += write_ladder(parts, folder, baseline)
     for path in pages:
         say(f"report      {path}")
-    if results.suite.name == LADDER_RATES.name:
+    if tries_rates(results.suite):
         print_rates(results)
 
 

@@ -211,7 +211,7 @@ def make_config(command: Command, recipes: dict[str, Recipe], report: Reporter) 
     return TrainConfig(
         env=fitted(env, model, command.max_tokens, small, report),
         model=model,
-        recipe=next(iter(recipes.values())),
+        recipe=max(recipes.values(), key=lambda recipe: recipe.hints is not None),
         budget=Budget(steps=1),
         split=command.split,
         seed=command.seed,

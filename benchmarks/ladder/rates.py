@@ -1,4 +1,4 @@
-"""The learning rate of every row on every family, from the results of the suite ``ladder-rates``.
+"""The learning rate of every row on every family, from the results of a suite that tries rates.
 
 Its seeds count nowhere else, and the rule is that of every search
 (:class:`~turngym.benchmarks.matrix.suite.RateSearch`). Here the trials are cells of a suite of
@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from ...envs.core.errors import BadValueError
 from ..matrix.cell import Used
 from ..matrix.results import Results
+from ..matrix.suite import Suite
 from .families import FAMILIES
-from .suites import LADDER_RATES, RATE_SEARCH, rate_column
+from .suites import LADDER_RATES, LADDER_STALE_RATES, RATE_SEARCH, rate_column
+
+_SEARCHES = (LADDER_RATES, LADDER_STALE_RATES)
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,15 @@ def choose_rates(results: Results) -> list[ChosenRate]:
     """Choose the rates of all rows that were tried with all seeds at all rates.
 
     Args:
-        results: Results of the suite ``ladder-rates``.
+        results: Results of the suite ``ladder-rates`` or ``ladder-stale-rates``.
 
     Raises:
         BadValueError: They are of another suite.
     """
-    if results.suite.name != LADDER_RATES.name:
+    if not tries_rates(results.suite):
         raise BadValueError(
             f"learning rates: the results are those of suite {results.suite.name!r}; expected "
-            f"{LADDER_RATES.name!r}."
+            f"{' or '.join(repr(suite.name) for suite in _SEARCHES)}."
         )
     known = {column.name: column for column in results.suite.envs}
     found = []
@@ -76,6 +79,11 @@ def choose_rates(results: Results) -> list[ChosenRate]:
                 scale = RATE_SEARCH.choose(areas)
                 found.append(ChosenRate(family.name, row, own, scale, areas))
     return found
+
+
+def tries_rates(suite: Suite) -> bool:
+    """Return whether a suite is a search for learning rates."""
+    return suite.name in {search.name for search in _SEARCHES}
 
 
 def list_changes(chosen: list[ChosenRate]) -> dict[str, dict[str, float]]:

@@ -2,8 +2,10 @@
 
 ``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
 are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
-seeds that do not count. ``separating`` has settings on real environments in which recipes can be
-told apart. A change needs a new version.
+seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
+what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
+``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
+recipes can be told apart. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ ROWS = (
 )
 """All rows; a family's columns have those that are distinct there, and the A/A row."""
 AGAIN = ROWS[1].label
+DELTA = 3e-3
+"""Fall of a turn's log-probability from which masked rows drop it: that of ARL-Arena's scripts."""
 
 
 def family_start(env_id: str) -> str | None:
@@ -112,6 +116,42 @@ LADDER_FULL = Suite(
     max_batch=512,
     min_effect=0.02,
 )
+_BY_STATE = {**CHAINS, "credit.invalid_penalty": 0.0}
+STATE_ROWS = (
+    *ROWS[:2],
+    *(SuiteRecipe(name=name, settings=_BY_STATE) for name in ("gigpo", "hgpo", "g2po", "graphgpo")),
+    SuiteRecipe(
+        name="gigpo",
+        label="gigpo history",
+        settings={**_BY_STATE, "credit.identity": "history"},
+    ),
+)
+"""The baseline, the recipes that compare by state, and one that knows a state by its past alone:
+it has nothing to gain from states that come again."""
+STATE_FAMILIES = ("Corridor", "Keys", "Aliases")
+
+
+def _state_column(column: SuiteEnv) -> SuiteEnv:
+    """Return a column of the ladder with the rows by state; the baseline's cells are the same."""
+    rows = [row.label for row in STATE_ROWS]
+    return column.model_copy(update={"rows": rows, "row_settings": {}})
+
+
+LADDER_STATE = Suite(
+    name="ladder-state",
+    version=1,
+    about="credit by state where states come again, where they look alike, and where none does",
+    recipes=STATE_ROWS,
+    envs=tuple(
+        _state_column(column)
+        for column in LADDER.envs
+        if column.name.partition("-")[0] in STATE_FAMILIES
+    ),
+    seeds=LADDER.seeds,
+    trials=LADDER.trials,
+    max_batch=LADDER.max_batch,
+    min_effect=LADDER.min_effect,
+)
 RATE_SEARCH = RateSearch(scales=(1.0, 0.3, 2.0), seeds=(100, 101), share=0.5)
 """How the rates of both forms are chosen, once: at each family's middle size, from its own rate."""
 
@@ -145,6 +185,65 @@ LADDER_RATES = Suite(
     seeds=RATE_SEARCH.seeds,
     trials=1,
     max_batch=512,
+)
+
+STALE = FAMILIES["Stale"]
+_OF_LADDER = (BASELINE, AGAIN, "no clip", "gspo")
+STALE_ROWS = (
+    *(row for row in ROWS if row.label in _OF_LADDER),
+    SuiteRecipe(
+        name="gspo",
+        label="gspo turn",
+        settings={
+            "rollout.n": 8,
+            "loss.ratio": "turn",
+            "loss.clip.low": 3e-3,
+            "loss.clip.high": 4e-3,
+        },
+    ),
+    SuiteRecipe(name="cispo", settings={"rollout.n": 8}),
+    SuiteRecipe(name="cispo", label="cispo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
+    SuiteRecipe(name="sapo", settings={"rollout.n": 8}),
+    SuiteRecipe(name="sapo", label="sapo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
+    SuiteRecipe(name="sampo", settings={"rollout.n": 8, "loss.of.kl.coef": 0.0}),
+    SuiteRecipe(name="dppo", settings={"rollout.n": 8}),
+)
+"""The baseline, the ratios and losses that differ where many updates are taken on a batch."""
+STALE_RATES: Mapping[str, float] = {"cispo": 0.004}
+"""Learning rates of its own rows for which ``ladder-stale-rates`` found a clearly better one."""
+
+
+def _stale_column(column: SuiteEnv) -> SuiteEnv:
+    rates = {**STALE.rates, **STALE_RATES}
+    labels = [row.label for row in STALE_ROWS]
+    settings = {label: {"optim.lr": rates[label]} for label in labels if label in rates}
+    return column.model_copy(update={"rows": labels, "row_settings": settings})
+
+
+LADDER_STALE = Suite(
+    name="ladder-stale",
+    version=1,
+    about="the family Stale with the ratios and losses of 2026: which hold many updates on a batch",
+    recipes=STALE_ROWS,
+    envs=tuple(_stale_column(column_of(STALE, size)) for size in (*STALE.quick, CONTROL)),
+    seeds=LADDER.seeds,
+    trials=LADDER.trials,
+    max_batch=LADDER.max_batch,
+    min_effect=LADDER.min_effect,
+)
+_TRIED = tuple(row for row in STALE_ROWS if row.label not in _OF_LADDER[1:])
+LADDER_STALE_RATES = Suite(
+    name="ladder-stale-rates",
+    version=1,
+    about="learning rates of the rows of ladder-stale that ladder-rates does not try, and GRPO's",
+    recipes=_TRIED,
+    envs=tuple(
+        _at_rate(STALE, scale).model_copy(update={"rows": [row.label for row in _TRIED]})
+        for scale in RATE_SEARCH.scales
+    ),
+    seeds=LADDER_RATES.seeds,
+    trials=LADDER_RATES.trials,
+    max_batch=LADDER_RATES.max_batch,
 )
 
 _OFF_POLICY = {"optim.minibatches": 8, "optim.epochs": 2}
@@ -204,7 +303,16 @@ SEPARATING = Suite(
 )
 
 SUITES: Mapping[str, Suite] = {
-    suite.name: suite for suite in (LADDER, LADDER_FULL, LADDER_RATES, SEPARATING)
+    suite.name: suite
+    for suite in (
+        LADDER,
+        LADDER_FULL,
+        LADDER_STATE,
+        LADDER_RATES,
+        LADDER_STALE,
+        LADDER_STALE_RATES,
+        SEPARATING,
+    )
 }
 """The suites of this package by name."""
 

@@ -41,6 +41,23 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "pasa": {"optim.critic_only_steps": 0},
     "sft": {},
     "stepdpo": {},
+    "cispo": _QUICK_CHAINS,
+    "sapo": _QUICK_CHAINS,
+    "sampo": {**_QUICK_CHAINS, "filter.max_rounds": 2},
+    "dppo": _QUICK_CHAINS,
+    "maxrl": _QUICK_CHAINS,
+    "aepo": {"rollout.initial": 2, "rollout.budget": 4},
+    "opd": {},
+    "opsd": {},
+    "opid": _QUICK_CHAINS,
+    "empg": _QUICK_CHAINS,
+    "gigpo": _QUICK_CHAINS,
+    "hgpo": _QUICK_CHAINS,
+    "g2po": _QUICK_CHAINS,
+    "graphgpo": _QUICK_CHAINS,
+    "tigpo": _QUICK_CHAINS,
+    "igpo": _QUICK_CHAINS,
+    "hcapo": _QUICK_CHAINS,
 }
 """Small groups, so that some fit into a step; how many is the column's tokens per step."""
 QUICK_STEPS, STANDARD_STEPS = 10, 80

@@ -186,7 +186,7 @@ def measure_column(job: ColumnJob) -> CreditReport:
         for label, config in configs.items():
             if config.recipe.critic:
                 critics[label] = train_critic(bare(config, limits), config.recipe)
-    first = next(iter(configs.values()))
+    first = max(configs.values(), key=lambda config: config.recipe.hints is not None)
     recipes: dict[str, Recipe] = {label: config.recipe for label, config in configs.items()}
     bench = Bench(first)
     study = Study(

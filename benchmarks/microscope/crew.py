@@ -62,7 +62,7 @@ class Bench:
     """The environment, the model and the engine of one process.
 
     Args:
-        config: Names environment and model; its recipe plays no part.
+        config: Names environment and model; of its recipe only which demonstrations turns hold.
     """
 
     def __init__(self, config: TrainConfig) -> None:
@@ -79,7 +79,10 @@ class Bench:
     def runner(self, temperature: float, kind: type[EpisodeRunner] = EpisodeRunner) -> Any:
         """Return a runner that samples at this temperature."""
         sampling = Sampling(max_tokens=self.config.max_tokens, temperature=temperature)
-        return kind(self.env, self.engine, self.renderer, sampling, self.config.max_context)
+        made = kind(self.env, self.engine, self.renderer, sampling, self.config.max_context)
+        made.record_gold = text_env(self.env).has_gold
+        made.hints = self.config.recipe.hints
+        return made
 
     def run(self, job: Job) -> list[MeasuredGroup]:
         """Do a job.

@@ -125,7 +125,7 @@ def make_subject(
             f"credit: the actions of recipe {name!r} are not sampled by the policy, so they have "
             "no advantage under it. Leave the recipe out."
         )
-    recipe.rollout.check(env)
+    recipe.check(env)
     learner = Learner(
         bench.policy,
         recipe,

@@ -20,6 +20,7 @@ from .episode import (
     NO_TERMS,
     Call,
     Episode,
+    GoldAnswer,
     Info,
     Opening,
     Outcome,
@@ -42,6 +43,7 @@ __all__ = [
     "Call",
     "Episode",
     "FiveTuple",
+    "GoldAnswer",
     "Info",
     "Opening",
     "Outcome",
@@ -103,6 +105,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     give every fork a stream of its own (:meth:`redraw`)."""
     reward_noise: float = 0.0
     """Bound of the reward term ``noise``, which is random and tells nothing about the actions."""
+    has_gold: bool = False
+    """True if every task has accepted answers, which :meth:`gold_answers` returns."""
     sessions: bool = False
     """True if actions may ask for sessions: contexts of their own within the episode."""
 
@@ -175,6 +179,14 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     def hidden_answers(self, episode: Episode[S]) -> Sequence[str]:  # noqa: ARG002
         """Return texts that must not occur in the first prompt; the conformance kit checks it."""
+        return ()
+
+    def gold_answers(self, episode: Episode[S]) -> Sequence[GoldAnswer]:  # noqa: ARG002
+        """Return the accepted final answers, where tasks have such (:attr:`has_gold`).
+
+        Learners score them, no agent is shown them: how likely the right answer is after a turn
+        says what the turn has found out.
+        """
         return ()
 
     def legal_actions(self) -> list[str] | None:

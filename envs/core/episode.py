@@ -76,6 +76,18 @@ class Opening(NamedTuple):
     layer: int = 1
 
 
+class GoldAnswer(NamedTuple):
+    """An accepted final answer, as an action would write it.
+
+    Attributes:
+        opener: What the action writes before the answer, in the environment's own form.
+        text: The answer.
+    """
+
+    opener: str
+    text: str
+
+
 class Outcome(NamedTuple):
     """What one action did; made by the class methods.
 

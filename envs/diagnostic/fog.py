@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from ..core.env import Episode, Outcome, Policy
+from ..core.env import Episode, GoldAnswer, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer, check_number
 from ..core.tasks import Task
@@ -54,6 +54,7 @@ class Fog(LetterEnv[Haze, tuple[str, str]]):
     """
 
     letters = NAMES + LOOK
+    has_gold = True
     stop = tuple(letters)
 
     def __init__(
@@ -148,6 +149,10 @@ class Fog(LetterEnv[Haze, tuple[str, str]]):
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
         """Return ``looker``: it looks as often as it can, then names what it saw most often."""
         return {"looker": lambda _: _look_then_name}
+
+    def gold_answers(self, episode: Episode[Haze]) -> tuple[GoldAnswer, ...]:
+        """Return the letter, which is the whole answer."""
+        return (GoldAnswer("", episode.state.hidden),)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that knows the letter."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from ..core.env import Episode, Outcome, Policy
+from ..core.env import Episode, GoldAnswer, Outcome, Policy
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
@@ -41,6 +41,7 @@ class Recall(LetterEnv[Memory, str]):
     """
 
     letters = "abc"
+    has_gold = True
     stop = tuple(letters)
 
     def __init__(
@@ -80,6 +81,10 @@ class Recall(LetterEnv[Memory, str]):
     def fork_state(self, state: Memory) -> Memory:
         """Copy the letter and the signs."""
         return Memory(state.letter, state.noise)
+
+    def gold_answers(self, episode: Episode[Memory]) -> tuple[GoldAnswer, ...]:
+        """Return the letter, which is the whole answer."""
+        return (GoldAnswer("", episode.state.letter),)
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that repeats the letter."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.env import TextEnv
-from ..core.episode import Episode, Outcome, Verdict
+from ..core.episode import Episode, GoldAnswer, Outcome, Verdict
 from ..core.errors import BadValueError, UnknownNameError
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
@@ -114,6 +114,8 @@ class MathWord(TextEnv[MathState, Problem]):
         v0: first.
     """
 
+    has_gold = True
+
     def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
         self,
         *,
@@ -188,6 +190,10 @@ class MathWord(TextEnv[MathState, Problem]):
     def hidden_answers(self, episode: Episode[MathState]) -> Sequence[str]:
         """The answer of a generated problem; a user's own may well state theirs."""
         return (episode.task.payload.answer,) if episode.task.payload.plan else ()
+
+    def gold_answers(self, episode: Episode[MathState]) -> Sequence[GoldAnswer]:
+        """The answer, in the tag that ends the episode."""
+        return [GoldAnswer("<answer>", f" {episode.task.payload.answer}")]
 
     def metrics(self, episode: Episode[MathState]) -> Mapping[str, float]:
         """Length of the replies, self-corrections, whether there was an answer, the plan's steps.

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 from ..core.env import Policy, TextEnv
-from ..core.episode import Episode, Opening, Play, SessionSwitch
+from ..core.episode import Episode, GoldAnswer, Opening, Play, SessionSwitch
 from ..core.errors import BadValueError
 from ..core.randomness import EpisodeRandom
 from ..core.registration import find_environment
@@ -91,6 +91,7 @@ class MixedTasks(TextEnv[Any, Any]):
         self.sessions = any(env.sessions for env in envs)
         self.open_ended = any(env.open_ended for env in envs)
         self.chance = any(env.chance for env in envs)
+        self.has_gold = all(env.has_gold for env in envs)
         self.reward_noise = max(env.reward_noise for env in envs)
 
     @property
@@ -140,6 +141,10 @@ class MixedTasks(TextEnv[Any, Any]):
     def hidden_answers(self, episode: Episode[Any]) -> Sequence[str]:
         """Return the member's hidden answers."""
         return self._find_member(episode.task).hidden_answers(episode)
+
+    def gold_answers(self, episode: Episode[Any]) -> Sequence[GoldAnswer]:
+        """Return the member's accepted answers."""
+        return self._find_member(episode.task).gold_answers(episode)
 
     def details(self, episode: Episode[Any]) -> Mapping[str, Any]:
         """Return the member's own keys."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.env import TextEnv
-from ..core.episode import Call, Episode, Outcome, Play
+from ..core.episode import Call, Episode, GoldAnswer, Outcome, Play
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
@@ -115,6 +115,7 @@ class SearchQA(TextEnv[SearchState, Question]):
         v0: first.
     """
 
+    has_gold = True
     stop = STOP
 
     def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
@@ -215,6 +216,10 @@ class SearchQA(TextEnv[SearchState, Question]):
     def hidden_answers(self, episode: Episode[SearchState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()
+
+    def gold_answers(self, episode: Episode[SearchState]) -> Sequence[GoldAnswer]:
+        """The accepted answers, of real questions as well, in the tag that ends the episode."""
+        return [GoldAnswer("<answer>", f" {answer}") for answer in episode.task.payload.answers]
 
     def metrics(self, episode: Episode[SearchState]) -> Mapping[str, float]:
         """EM and F1 of the answer, and what the searches brought.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.env import TextEnv
-from ..core.episode import Call, Episode, Outcome, Play
+from ..core.episode import Call, Episode, GoldAnswer, Outcome, Play
 from ..core.errors import UnknownNameError
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
@@ -124,6 +124,7 @@ class WebQA(TextEnv[WebState, Question]):
         v0: first.
     """
 
+    has_gold = True
     stop = STOP
 
     def __init__(  # noqa: PLR0913 - the knobs are what gym.make takes
@@ -239,6 +240,10 @@ class WebQA(TextEnv[WebState, Question]):
     def hidden_answers(self, episode: Episode[WebState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""
         return episode.task.payload.answers if episode.task.payload.plan else ()
+
+    def gold_answers(self, episode: Episode[WebState]) -> Sequence[GoldAnswer]:
+        """The accepted answers, of real questions as well, in the tag that ends the episode."""
+        return [GoldAnswer("<answer>", f" {answer}") for answer in episode.task.payload.answers]
 
     def metrics(self, episode: Episode[WebState]) -> Mapping[str, float]:
         """EM and F1 of the answer, what was searched and opened, and what that brought.

@@ -29,6 +29,7 @@ def tree(rng: np.random.Generator, prompt: Any, turns: int) -> Tree:
     """A tree of this many turns: forks copy the observation, partial turns go on without one."""
     out = Tree()
     seen: dict[int, Any] = {ROOT: prompt}
+    places: dict[int, str] = {}
     for at in range(turns):
         parents = [ROOT, *(i for i, t in enumerate(out.turns) if t.status == "running")]
         parent = int(rng.choice(parents)) if at else ROOT
@@ -44,11 +45,14 @@ def tree(rng: np.random.Generator, prompt: Any, turns: int) -> Tree:
         fresh = _turn(rng, parent, status=status, partial=partial)
         if partial:
             fresh = replace(fresh, rewards=np.zeros_like(fresh.rewards))
-        out.add(replace(fresh, obs_ids=seen[parent]))
+        cut = parent != ROOT and out.turns[parent].partial
+        place = out.turns[parent].state if cut else places.setdefault(parent, fresh.state)
+        out.add(replace(fresh, obs_ids=seen[parent], state=place))
     return out
 
 
 def _turn(rng: np.random.Generator, parent: int, **more: Any) -> Any:
     n = int(rng.integers(1, 9))
     made = turn(rng, parent, int(rng.integers(1, 6)), n, **more)
-    return replace(made, act_ids=rng.integers(4, 7, n))
+    said = repr(float(made.logprobs[0]))  # no two actions are the same
+    return replace(made, act_ids=rng.integers(4, 7, n), action=said)

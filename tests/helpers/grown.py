@@ -17,7 +17,10 @@ def turn(rng: np.random.Generator, parent: int, n_obs: int, n_act: int, **more: 
         logprobs=-rng.random(n_act).astype(np.float32),
         entropies=rng.random(n_act).astype(np.float32),
         rewards=last_token_reward(float(rng.random()), n_act),
-        **{"status": "running", **more},
+        gold_opener=np.array([4]),
+        gold=(np.array([5, 6]), np.array([7])),
+        told=np.array([5, 8, 9]),
+        **{"status": "running", "state": "ABC"[n_obs % 3], **more},
     )
 
 

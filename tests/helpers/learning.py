@@ -38,21 +38,38 @@ _CHAINS = {"optim.lr": LR, "groups_per_step": 8, "rollout.n": 8}
 _SINGLE = {"optim.lr": LR, "groups_per_step": EPISODES}
 _CRITIC = {**_SINGLE, "optim.critic_lr": 5e-3}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "aepo": {"optim.lr": LR, "groups_per_step": 8},
     "arpo": {"optim.lr": LR, "groups_per_step": 8},
+    "cispo": _CHAINS,
     "dapo": _CHAINS,
+    "dppo": _CHAINS,
     "drgrpo": _CHAINS,
+    "empg": _CHAINS,
+    "g2po": _CHAINS,
+    "gigpo": _CHAINS,
+    "graphgpo": _CHAINS,
     "grpo": _CHAINS,
     "gspo": _CHAINS,
+    "hcapo": _CHAINS,
+    "hgpo": _CHAINS,
+    "igpo": _CHAINS,
+    "maxrl": _CHAINS,
+    "opd": _SINGLE,
+    "opid": _CHAINS,
+    "opsd": _SINGLE,
     "pasa": {**_CRITIC, "rollout.window": 4},  # the short worlds are one session each
     "ppo": _CRITIC,
     "reinforcepp": _SINGLE,
     "rloo": _CHAINS,
+    "sampo": _CHAINS,
+    "sapo": _CHAINS,
     "sft": {"optim.lr": LR},
     "spo": {"optim.lr": LR, "groups_per_step": 48, "tracker.first": 0},
     "stepdpo": {"optim.lr": LR, "groups_per_step": 16},
     "tarl": _CHAINS,
     "tarlppo": _CRITIC,
     "tarlturns": _CHAINS,
+    "tigpo": _CHAINS,
     "treegrpo": {"optim.lr": LR, "groups_per_step": 12},
 }
 EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
@@ -69,8 +86,18 @@ NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("ppo", "Spawn-v0"): "0.00; by construction GAE ends with the session, so asking only costs",
     ("tarlppo", "Spawn-v0"): "0.16; GAE ends with the session, as in ppo",
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
+    **{("opsd", env_id): "a blank model cannot read a demonstration" for env_id in STEPS},
 }
 """Cells that did not learn with what was tried, and what is known of the reason."""
+REFUSED = frozenset(
+    [
+        *(("igpo", env_id) for env_id in STEPS if env_id != "Recall-v0"),
+        *(("opd", env_id) for env_id in STEPS),
+        ("maxrl", "Spawn-v0"),
+    ]
+)
+"""Cells of recipes that make no sense there: tasks without an accepted answer, no teacher, returns
+below 0."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +113,9 @@ def blank_settings(recipe: str) -> dict[str, Any]:
     """One plain optimiser step per batch, and no KL."""
     known = settings_of(make_recipe(recipe, small=True))
     plain = {"optim.epochs": 1, "optim.minibatches": 1, "optim.warmup_steps": 0}
-    return plain | {key: 0.0 for key in ("loss.kl.coef", "credit.kl_coef") if key in known}
+    return plain | {
+        key: 0.0 for key in ("loss.kl.coef", "loss.of.kl.coef", "credit.kl_coef") if key in known
+    }
 
 
 def learn(recipe: str, env_id: str, folder: Path, seed: int = 0) -> Learned:

@@ -26,6 +26,13 @@ def annotations_for(forest: Forest, seed: int = 0) -> dict[str, list[Any]]:
         row = np.zeros(ends[-1], np.float32)
         row[asking] = rng.normal(size=len(asking))
         annotations["spawned_values"].append(row)
+    annotations["kept_distances"] = [
+        np.repeat(
+            [1.0 + len(t.act_ids) % 3 for t in turns], [len(t.act_ids) for t in turns]
+        ).astype(np.float32)
+        for turns in map(forest.turns, forest)
+    ]
+    annotations["earlier_returns"] = [np.array([0.5, 1.5], np.float32) for _ in forest]
     annotations["tracked_values"] = [np.full(forest.n_act(p), 0.3, np.float32) for p in forest]
     return annotations
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,6 +25,7 @@ from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
 from turngym.algos.rollouts.task_order import step_starts
+from turngym.algos.rollouts.value_tracker import BetaTracker
 from turngym.algos.runs.process_group import Ranks
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
@@ -86,6 +88,7 @@ class UpdateLab:
             env = self.config.env.prototype
             renderer = make_renderer(self.tokenizer, tools=text_env(env).tools)
             runner = make_runner(self.config, engine, renderer, env, None, Ranks())
+            runner.record_states = True
             starts = step_starts(0, 1, 2 * GROUPS, "train", 100)
             groups = asyncio.run(runner.groups(rollout, starts))
             keeps = DynamicSampling().keeps
@@ -119,12 +122,16 @@ def _drift(model: Any) -> None:
 
 
 def _judged(group: Group) -> Group:
-    """Return the group with verdicts that tell something else than the outcome does."""
+    """Return the group with verdicts, answers and demonstrations that say more than outcomes."""
     trees = []
     for number, tree in enumerate(group.trees):
         made = Tree()
         for place, turn in enumerate(tree.turns):
-            made.add(dataclasses.replace(turn, verdict=(1, 0, -1, 1, 0)[(3 * number + place) % 5]))
+            verdict = (1, 0, -1, 1, 0)[(3 * number + place) % 5]
+            first = tree.turns[tree.chain(place)[0]].obs_ids
+            told = np.concatenate([turn.act_ids[:1] % 5 + 4, first])
+            gold = (turn.act_ids[:1] % 7 + 4,)
+            made.add(dataclasses.replace(turn, verdict=verdict, gold=gold, told=told))
         trees.append(made)
     return dataclasses.replace(group, trees=trees)
 
@@ -132,7 +139,10 @@ def _judged(group: Group) -> Group:
 def _tracked(tracker: Tracker, forest: Forest) -> dict[str, list[Floats]]:
     """Return what a tracker expects that has seen other episodes of the tasks."""
     memory: Any = tracker.start(0, "train", 100, (0.0, 1.0))
-    memory.beliefs = {task: (1.0 + task % 4, 4.0) for task in range(100)}
+    if isinstance(tracker, BetaTracker):
+        memory.beliefs = {task: (1.0 + task % 4, 4.0) for task in range(100)}
+    else:
+        memory.returns = {group.task_id: [0.0, 1.0, 1.0] for group in forest.groups}
     return memory.annotations(forest)
 
 

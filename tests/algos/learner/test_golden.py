@@ -69,14 +69,38 @@ TREES: dict[str, tuple[float, float, float, float]] = {
     "pasa": (3.237692, 2.077639, 1.208254, 1.573569),
     "sft": (5.671375, 4.146482, 5.562626, 2.495208),
     "stepdpo": (0.6973345, 0.6786424, 0.7026466, 0.5399986),
+    "cispo": (-0.379464, 1.442171, -0.0810717, 1.019455),
+    "sapo": (-0.1250821, 0.955922, -0.1212828, 1.532459),
+    "sampo": (-0.1329014, 2.8255, -0.2775448, 2.650948),
+    "dppo": (-0.3794503, 1.441725, -0.08105498, 1.02057),
+    "opd": (0.02417409, 1.825681, 0.03994299, 0.8545455),
+    "opsd": (0.02936552, 0.6064017, 0.004213692, 0.1346675),
+    "aepo": (-0.3729577, 1.322952, -0.09689646, 1.159387),
+    "opid": (-0.3717009, 1.509351, -0.08049516, 1.079267),
+    "maxrl": (-0.2514211, 0.9769839, -0.04575669, 0.6923298),
+    "empg": (-0.1015093, 0.966797, 0.2100194, 1.817165),
+    "gigpo": (-0.6795833, 3.160981, -0.0836268, 1.953526),
+    "hgpo": (-0.3512535, 1.91876, -0.03149881, 0.8890963),
+    "g2po": (-1.067909, 5.062951, -0.05890857, 3.019399),
+    "graphgpo": (-0.2136594, 1.251221, -0.1409446, 1.744692),
+    "tigpo": (-0.1285637, 2.221878, 0.03259441, 1.23045),
+    "igpo": (-0.2151812, 1.623115, -0.0555522, 1.3343),
+    "hcapo": (-0.7614261, 3.244601, -0.3643499, 1.75579),
 }
 """Loss and gradient norm of the first update, and of the second on what the first made."""
+_RESCORED = {"old_logprobs.source": "learner"}
+OWN: dict[str, dict[str, Any]] = {
+    "dppo": _RESCORED,
+    "opsd": _RESCORED,
+    "opd": {**_RESCORED, "teacher_logprobs.model": "teacher"},
+}
+"""The forests were not sampled by the model: by what they record all tokens would be dropped."""
 ON_CHAINS = ("tarlturns",)
 """Recipes that reward turns, which no two paths may share."""
 
 
-def model() -> Any:
-    """Two layers of width 16; weight k of a tensor is 0.3 sin(k + 1)."""
+def model(first: int = 1) -> Any:
+    """Two layers of width 16; weight k of a tensor is 0.3 sin(k + first)."""
     net = Qwen2ForCausalLM(
         Qwen2Config(
             vocab_size=300,
@@ -91,7 +115,7 @@ def model() -> Any:
     )
     with torch.no_grad():
         for p in net.parameters():
-            k = torch.arange(1, p.numel() + 1, dtype=torch.float64)
+            k = torch.arange(first, p.numel() + first, dtype=torch.float64)
             p.copy_((0.3 * torch.sin(k)).view_as(p) + float(p.ndim == 1))
     return net
 
@@ -103,7 +127,8 @@ def two_updates(recipe: Recipe, forests: list[Forest], shared: bool) -> dict[str
     for step, grown in enumerate(forests, 1):
         for shape in recipe.shapers:
             grown = shape(grown)
-        annotations: dict[str, Any] = {"tracked_values": annotations_for(grown)["tracked_values"]}
+        names = ("tracked_values", "kept_distances", "earlier_returns")
+        annotations: dict[str, Any] = {name: annotations_for(grown)[name] for name in names}
         for annotate in recipe.used_annotators:
             annotations |= annotate(grown, learner)
         row = learner.update(grown, annotations, recipe.credit(grown, annotations))
@@ -118,6 +143,7 @@ def pack_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "turngym.algos.learner.batching.micro_batch.SHARE_BELOW", np.inf
     )  # worth it or not
+    monkeypatch.setattr("turngym.algos.learner.model_bundle.load_model", lambda *_, **__: model(2))
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -131,7 +157,7 @@ def test_two_updates(name: str, shared: bool) -> None:
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("name", RECIPES)
 def test_two_updates_of_trees(name: str, shared: bool) -> None:
-    recipe = make_recipe(name, {**FAST, "optim.minibatches": 2})
+    recipe = make_recipe(name, {**FAST, "optim.minibatches": 2, **OWN.get(name, {})})
     forked = [branching(step, groups=3, trees=3, turns=8) for step in (1, 2)]
     forests = [forest(seed=step) for step in (1, 2)] if name in ON_CHAINS else forked
     seen = two_updates(recipe, forests, shared)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.grown import forest
+from helpers.nets import small
 from transformers import AutoModelForCausalLM
 
 from turngym.algos.core.forest import Forest
@@ -20,7 +21,7 @@ from turngym.algos.learner.batching.rows import rows_of
 from turngym.algos.learner.learner import Learner, LossNotFiniteError
 from turngym.algos.learner.scoring.scoring import TokenModel, quick_cpu_maths
 from turngym.algos.learner.settings import LearnerSettings
-from turngym.algos.losses import Clip, Kl, PolicyLoss
+from turngym.algos.losses import Clip, Kl, MaskedLoss, PolicyLoss
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
 from turngym.envs.core.errors import BadValueError
@@ -339,3 +340,35 @@ def test_bfloat16_autocast_stays_close(tiny_model: Path) -> None:
     rough = learner(tiny_model, simple_grpo(), precision="bfloat16").logprobs(grown)
     gap = np.abs(np.concatenate(exact) - np.concatenate(rough))
     assert 0 < gap.max() < 0.1
+
+
+def test_rows_that_a_loss_masks_are_as_if_they_were_not_there() -> None:
+    """Weights and counts after a step are those of a forest without them."""
+    recipe = replace(simple_grpo(), loss=MaskedLoss(delta=0.05, unit="path"))
+    grown = forest(groups=2, chains=2)
+    credits = Credits(
+        [
+            np.full(grown.n_act(p), w, np.float32)
+            for p, w in zip(grown, (-1, -1, 1, -1), strict=True)
+        ]
+    )
+    made = [Learner(small("qwen2"), recipe, pad_id=0) for _ in range(2)]
+    now = made[0].logprobs(grown)
+    # the first path has fallen by .1 nats a token, the third too but it is praised
+    old = [row + np.float32(w) for row, w in zip(now, (0.1, 0.0, 0.1, 0.02), strict=True)]
+    row = made[0].update(grown, {"old_logprobs": old}, credits)
+    fewer = Forest(grown.groups, grown.paths[1:])
+    other = made[1].update(fewer, {"old_logprobs": old[1:]}, Credits(list(credits.advantages[1:])))
+    counts = [grown.n_act(p) for p in grown]
+    assert row["update/masked_frac"] == pytest.approx(counts[0] / sum(counts))
+    assert row["update/paths_left_out_frac"] == 0.25
+    assert (other["update/masked_frac"], other["update/paths_left_out_frac"]) == (0.0, 0.0)
+    for key in ("update/loss", "update/grad_norm", "loss/ratio_mean"):
+        assert row[key] == pytest.approx(other[key], rel=1e-4), key
+    for mine, theirs in zip(made[0].policy.parameters(), made[1].policy.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+    # all of them: nothing but momentum, which is 0 in a first step
+    fallen = [row + np.float32(0.1) for row in made[0].logprobs(grown)]
+    worst = Credits([-np.ones(grown.n_act(p), np.float32) for p in grown])
+    row = made[0].update(grown, {"old_logprobs": fallen}, worst)
+    assert (row["update/masked_frac"], row["update/grad_norm"]) == (1.0, 0.0)

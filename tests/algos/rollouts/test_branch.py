@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from turngym.agents.engines.base import Sampling
 from turngym.algos.core.forest import ROOT, Forest, Group
 from turngym.algos.core.protocols import Start
-from turngym.algos.rollouts import Branch, Chains, EpisodeRunner, branch, seed_at
+from turngym.algos.rollouts import BalancedBranch, Branch, Chains, EpisodeRunner, branch, seed_at
 from turngym.algos.rollouts.branch import probe_entropy
 from turngym.envs.core.errors import BadValueError
 
@@ -288,3 +288,21 @@ def test_compat_needs_an_engine_that_tells() -> None:
 def test_settings_are_checked(bad: dict[str, Any]) -> None:
     with pytest.raises(BadValueError):
         Branch(**bad)
+
+
+def test_branching_in_a_row_tires() -> None:
+    """Without fatigue it is ARPO's; with all of it, a chain pauses after every branching."""
+    tired = [BalancedBranch(fatigue=0.4).tired(streak) for streak in range(4)]
+    assert tired == pytest.approx([1, 0.6, 0.2, 0])
+    room: dict[str, Any] = {"initial": 1, "budget": 64, **ALWAYS}
+
+    def leaves(rollout: Any) -> int:
+        group, _ = play(rollout, 5)
+        return len(group.trees[0].leaves())
+
+    plain = leaves(Branch(**room))
+    assert leaves(BalancedBranch(fatigue=0.0, **room)) == plain
+    # all chains have branched at the first answer: none may at the second, all may at the third
+    assert leaves(BalancedBranch(fatigue=1.0, **room)) < plain
+    with pytest.raises(BadValueError, match="fatigue"):
+        BalancedBranch(fatigue=-1.0)

@@ -20,6 +20,8 @@ from turngym.algos.ray.actor import RolloutActor
 from turngym.algos.ray.work import Work
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.rollouts import Branch, Chains, EpisodeRunner
+from turngym.envs.core.episode import GoldAnswer
+from turngym.envs.core.errors import BadValueError
 
 START = Start("train", 2, 5, "u")
 SEEN: list[str] = []
@@ -58,6 +60,75 @@ def test_a_turn_holds_the_state_before_its_action() -> None:
         assert turn.state == env.state_digest()
         env.step(turn.action)
     assert len({turn.state for turn in turns}) == 3
+
+
+@pytest.mark.parametrize("end", ["f.", "s.", "x."])
+def test_the_last_turn_holds_the_state_at_the_end(end: str) -> None:
+    turns = play(Chains(n=1), "x.", *[end] * 5, record_states=True)
+    env = Talk()
+    env.reset(seed=5, options={"split": "train", "task": 2})
+    for turn in turns:
+        env.step(turn.action)
+    assert turns[-1].status == {"f.": "failed", "s.": "solved", "x.": "truncated"}[end]
+    assert turns[-1].end_state == env.state_digest()
+    assert {turn.end_state for turn in turns[:-1]} == {""}
+
+
+def test_an_episode_that_leaves_no_room_holds_the_state_it_was_left_in() -> None:
+    renderer: Any = LetterRenderer()
+    sampling = Sampling(max_tokens=8)
+    runner = EpisodeRunner(Talk(), ScriptEngine(["x."] * 9), renderer, sampling, 20, True)
+    group: Group = asyncio.run(Chains(n=1)(runner, START))
+    last = group.trees[0].turns[-1]
+    assert last.overflow
+    env = Talk()
+    env.reset(seed=5, options={"split": "train", "task": 2})
+    for turn in group.trees[0].turns:
+        env.step(turn.action)
+    assert last.end_state == env.state_digest()
+
+
+class Answered(Talk):
+    """Every task has two accepted answers."""
+
+    has_gold = True
+    opener = "<"
+
+    def gold_answers(self, episode: Any) -> list[GoldAnswer]:
+        return [GoldAnswer("<", f"{episode.task.payload}>"), GoldAnswer(self.opener, "no")]
+
+
+class WritingRenderer(LetterRenderer):
+    def write(self, text: str) -> list[int]:
+        return [ord(c) for c in text]
+
+
+def golden(world: Talk) -> list[Turn]:
+    renderer: Any = WritingRenderer()
+    engine = ScriptEngine(["x.", "r.", "y.", "f."])
+    runner = EpisodeRunner(world, engine, renderer, Sampling(max_tokens=8))
+    runner.record_gold = True
+    return asyncio.run(Chains(n=1)(runner, START)).trees[0].turns
+
+
+def test_contexts_begin_with_the_accepted_answers() -> None:
+    turns = golden(Answered())
+    begins = [turn.parent == -1 or turn.edge == "spawn" for turn in turns]
+    assert begins == [True, False, True, False]
+    for turn, begin in zip(turns, begins, strict=True):
+        texts = ["".join(map(chr, answer)) for answer in turn.gold]
+        assert texts == (["2>", "no"] if begin else [])
+        assert turn.gold_opener.tolist() == ([ord("<")] if begin else [])
+    assert {turn.gold for turn in play(Chains(n=1), "x.", "f.")} == {()}
+
+
+def test_answers_behind_different_openers_and_tasks_without_are_refused() -> None:
+    world = Answered()
+    world.opener = "("
+    with pytest.raises(BadValueError, match=r"2 accepted answers.*behind the same opener"):
+        golden(world)
+    with pytest.raises(BadValueError, match="0 accepted answers"):
+        golden(Talk())
 
 
 def test_nothing_is_computed_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.learning import LADDER, LEAST, NOT_LEARNED, SETTINGS, STEPS, learn
+from helpers.learning import LADDER, LEAST, NOT_LEARNED, REFUSED, SETTINGS, STEPS, learn
 
 from turngym.algos.recipes import RECIPES
 from turngym.envs import all_ids, find_environment
 
 QUICK = [("grpo", "Recall-v0"), ("ppo", "Bandit-v0"), ("treegrpo", "Bandit-v0")]
 CELLS = [(recipe, env_id) for recipe in SETTINGS for env_id in STEPS]
-SHOULD = [cell for cell in CELLS if cell not in NOT_LEARNED]
+SHOULD = [cell for cell in CELLS if cell not in {*NOT_LEARNED, *REFUSED}]
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def test_the_table_has_every_recipe_and_every_diagnostic_world() -> None:
     assert set(LADDER) <= set(hidden)
     assert set(NOT_LEARNED) <= set(CELLS)
     assert all(NOT_LEARNED.values())
+    assert set(REFUSED) <= set(CELLS)
 
 
 @pytest.mark.parametrize(("recipe", "env_id"), QUICK)

@@ -23,18 +23,29 @@ TOKENS, STEPS = 100, 5
 CHAINS = {"rollout.n": 2}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "spo": {"tracker.pool": 1000},
+    "aepo": {"rollout.initial": 2, "rollout.budget": 3},
     "arpo": {"rollout.initial": 2, "rollout.budget": 3},
     "treegrpo": {"rollout.trees": 1},
     "stepdpo": {"rollout.trees": 1},
     **{name: CHAINS for name in RECIPES if "rollout.n" in RECIPES[name].small},
 }
-WORLDS = [(name, "Password-v0") for name in RECIPES] + [("pasa", "Spawn-v0")]
+OTHER = {"igpo": "Recall-v0"}  # a password is no answer
+LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg", "opid", "opsd", "opd", "aepo")
+"""Recipes that play as GRPO or ARPO does; they are tried in the slow run."""
+WORLDS = [
+    pytest.param(
+        name,
+        OTHER.get(name, "Password-v0"),
+        marks=pytest.mark.slow if name in LIKE_GRPO else (),
+    )
+    for name in RECIPES
+] + [("pasa", "Spawn-v0")]
 
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[EnvConfig, Path]]:
     made = {}
-    for env_id in {env_id for _, env_id in WORLDS}:
+    for env_id in ("Password-v0", "Spawn-v0"):
         env = EnvConfig(id=env_id, settings={"size": "micro"})
         made[env_id] = env, tmp_path_factory.mktemp("blank")
         blank_model(env.make(), made[env_id][1], LITTLE)

@@ -13,7 +13,12 @@ from turngym.benchmarks.ladder.families import CONTROL, FAMILIES, Family, find_f
 from turngym.benchmarks.ladder.suites import (
     LADDER,
     LADDER_FULL,
+    LADDER_RATES,
+    LADDER_STALE,
+    LADDER_STALE_RATES,
+    LADDER_STATE,
     SEPARATING,
+    STALE_RATES,
     SUITES,
     families_of,
     is_ladder,
@@ -22,13 +27,19 @@ from turngym.benchmarks.ladder.suites import (
 from turngym.envs.core.errors import UnknownNameError
 
 
-@pytest.mark.parametrize("name", ["ladder", "ladder-full", "separating"])
+@pytest.mark.parametrize(
+    "name", ["ladder", "ladder-full", "ladder-stale", "ladder-state", "separating"]
+)
 def test_the_command_finds_the_suites(name: str) -> None:
     assert find_suite(name) is SUITES[name]
     assert find_suite(name).seeds
 
 
-@pytest.mark.parametrize("suite", [LADDER, SEPARATING], ids=["ladder", "separating"])
+@pytest.mark.parametrize(
+    "suite",
+    [LADDER, LADDER_STALE, LADDER_STATE, SEPARATING],
+    ids=["ladder", "ladder-stale", "ladder-state", "separating"],
+)
 def test_every_column_can_be_made_and_every_row_of_it_trained(suite: Any) -> None:
     asked: dict[str, tuple[str, dict[str, Any]]] = {}
     for column in suite.envs:
@@ -55,6 +66,46 @@ def test_quick_has_three_sizes_a_control_and_the_row_of_chance() -> None:
     assert LADDER.yardsticks == {"grpo again": "grpo"}
     assert all("grpo again" in column.rows for column in LADDER.envs)
     assert len(LADDER.cells) < 1_800  # two hours of two cores at eight seconds
+
+
+def test_the_stale_ladder_takes_the_ladders_cells_over() -> None:
+    stale = {column.name for column in LADDER_STALE.envs}
+    both = {row.label for row in LADDER_STALE.recipes} & {row.label for row in LADDER.recipes}
+    assert both == {"grpo", "grpo again", "no clip", "gspo"}
+    known = {cell.key: LADDER.cell_digest(cell) for cell in LADDER.cells}
+    taken = [cell for cell in LADDER_STALE.cells if cell.recipe in both]
+    assert len(taken) == len(both) * len(stale) * len(LADDER.seeds)
+    for cell in taken:
+        assert LADDER_STALE.cell_digest(cell) == known[cell.key]
+    for name in stale:
+        assert LADDER_STALE.column_digest(name) == LADDER.column_digest(name)
+    assert LADDER_STALE.yardsticks == {"grpo again": "grpo"}
+    assert is_ladder(LADDER_STALE)
+    # the search tries every row of its own, on seeds that count nowhere, with the ladder's settings
+    tried = {row.label for row in LADDER_STALE_RATES.recipes}
+    assert tried == {row.label for row in LADDER_STALE.recipes} - both | {"grpo"}
+    assert LADDER_STALE_RATES.seeds == LADDER_RATES.seeds
+    for cell in LADDER_STALE_RATES.cells:
+        if cell.recipe == "grpo":
+            assert LADDER_STALE_RATES.cell_digest(cell) == LADDER_RATES.cell_digest(cell)
+    assert STALE_RATES.keys() <= tried - {"grpo"}
+
+
+def test_the_rows_by_state_take_over_the_ladder_s_baseline() -> None:
+    assert is_ladder(LADDER_STATE)
+    assert [family.name for family in families_of(LADDER_STATE)] == ["Corridor", "Keys", "Aliases"]
+    assert LADDER_STATE.yardsticks == {"grpo again": "grpo"}
+    known = {cell.key: LADDER.cell_digest(cell) for cell in LADDER.cells}
+    for cell in LADDER_STATE.cells:
+        if cell.recipe.startswith("grpo"):
+            assert LADDER_STATE.cell_digest(cell) == known[cell.key]
+    made = {r.label: make_recipe(r.name, r.settings, small=True) for r in LADDER_STATE.recipes}
+    plain = made["grpo"]
+    for label in ("gigpo", "hgpo", "g2po", "graphgpo", "gigpo history"):
+        # their credit is all that differs, beside the number of mini batches that columns set
+        assert made[label].rollout == plain.rollout
+        assert made[label].loss == plain.loss
+        assert (made[label].reads_states, made[label].needs) == (label != "gigpo history", set())
 
 
 def test_rows_that_are_not_run_have_a_twin_that_is_and_a_reason() -> None:
