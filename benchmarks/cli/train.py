@@ -83,8 +83,8 @@ class Command:
         recipe_arg: A setting of the recipe as name=value, repeatable; short: --recipe.NAME VALUE.
         env: Id of the environment; `turngym envs` lists them.
         env_options: Its settings.
-        model: Folder or hub name of the starting model; left out: the small starter, made here,
-            with settings for small models.
+        model: The starting model: one that `turngym models` lists, a model folder, GGUF file or
+            hub name; left out: the small starter, made here, with settings for small models.
         run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
         plugin: Python file that is run first, repeatable: it may register recipes and environments.
         steps: Training steps (100 when no budget is given).
