@@ -2,7 +2,7 @@
 
 from .branch import Branch
 from .chains import Chains, play_out
-from .demonstrations import Demonstrations
+from .demonstrations import Demonstrations, SpokenDemonstrations
 from .episode_runner import EpisodeHandle, EpisodeRunner
 from .expand import Expand
 from .seeds import seed_at
@@ -16,6 +16,7 @@ __all__ = [
     "EpisodeRunner",
     "Expand",
     "Sessions",
+    "SpokenDemonstrations",
     "play_out",
     "seed_at",
 ]

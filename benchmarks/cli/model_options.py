@@ -1,8 +1,9 @@
-"""Models on the command line: a name, folder, GGUF file, hub name, run directory, or the starter."""
+"""Models on the command line: names, folders, GGUF files, run directories, the starter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +12,15 @@ import tyro
 from ...agents.engines.factory import EngineSettings
 from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import is_registry_model, model_folder
+from ...agents.rendering.factory import Style
 from ...agents.scripted import scripted_names
 from ...algos.runs.progress import Reporter, reporter
 from ...envs.core.errors import BadValueError, UnknownNameError
 
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress
+    from ...algos.training.config import EnvConfig
+    from ...algos.training.supervised.warm_start import WarmModel
 
 Sampler = Annotated[EngineSettings, tyro.conf.arg(name="")]
 """The engine of every model that a command names, and its settings."""
@@ -24,6 +28,60 @@ STARTER = "starter"
 """Stands for the small model that is made here."""
 _STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
 """Share of the whole time at which a stage of the building begins and ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmStartOptions:
+    """Imitation of the environment's expert before anything else.
+
+    Attributes:
+        warm_start: Let the model first imitate the environment's expert on so many episodes of the
+            split train, in its own chat format; the result is kept in the cache. 0 does not.
+        warm_start_batch: Maximum episodes per step of the imitation.
+        warm_start_lr: Its learning rate.
+        warm_start_micro_batch_tokens: Maximum tokens of one of its forward passes; less needs less
+            memory.
+    """
+
+    warm_start: int = 0
+    warm_start_batch: int = 12
+    warm_start_lr: float = 3e-4
+    warm_start_micro_batch_tokens: int = 2048
+
+
+Warmth = Annotated[WarmStartOptions, tyro.conf.arg(name="")]
+"""The options of a warm start, without a prefix."""
+
+
+def warmed(
+    options: WarmStartOptions,
+    model: str,
+    env: EnvConfig,
+    report: Reporter,
+    *,
+    device: str = "auto",
+    render: Style = "auto",
+) -> WarmModel | None:
+    """Return the model after the warm start that the options ask for, None where they ask for none.
+
+    Raises:
+        BadValueError: The environment has nothing to imitate, or options that change nothing.
+    """
+    if not options.warm_start:
+        if options != WarmStartOptions():
+            raise BadValueError("--warm-start-…: change nothing without --warm-start N.")
+        return None
+    from ...algos.training.settings import WarmStartSettings
+    from ...algos.training.supervised.warm_start import warm_start
+
+    settings = WarmStartSettings(
+        episodes=options.warm_start,
+        batch=options.warm_start_batch,
+        lr=options.warm_start_lr,
+        micro_batch_tokens=options.warm_start_micro_batch_tokens,
+        render=render,
+    )
+    return warm_start(model, env, settings, report, device=device)
 
 
 def model_path(name: str, also: Iterable[str] = ("human",)) -> str:

@@ -1,4 +1,4 @@
-"""Models by name or GGUF file: fetched, checked and dequantised once, then a folder in the cache."""
+"""Models by name or GGUF file: fetched, checked and dequantised once into the cache."""
 
 from __future__ import annotations
 

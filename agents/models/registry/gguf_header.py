@@ -80,9 +80,7 @@ def read_header(path: Path) -> GgufHeader:
     with path.open("rb") as file:
         begin = file.read(4)
         if begin != MAGIC:
-            raise DataError(
-                f"{path}: no GGUF file: it begins with {begin!r}; expected {MAGIC!r}."
-            )
+            raise DataError(f"{path}: no GGUF file: it begins with {begin!r}; expected {MAGIC!r}.")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 header, end = _Reader(data).read()
