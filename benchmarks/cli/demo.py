@@ -36,8 +36,9 @@ learn is what to do."""
 
 STEPS = 40
 """Training steps with the small model."""
-REAL_HOPS, REAL_TASKS, REAL_TOKENS = 1, 40, 64
-"""With a model that somebody else trained: hops and number of the questions, tokens of an action."""
+REAL_SETTINGS: Mapping[str, Any] = {"size": "full", "hops": 1}
+REAL_TASKS, REAL_TOKENS = 40, 64
+"""With a real model: the environment, questions of an evaluation, tokens of an action."""
 REAL_EPISODES = 312
 """Of the expert: 26 steps of 12, eight minutes of two cores for SmolLM2-135M."""
 REAL_MINUTES = 15.0
@@ -149,7 +150,7 @@ def _show_real_model(command: Command, name: str) -> None:
     prepare(small=False)
     report = reporter()
     model = model_path(name, ())
-    env = EnvConfig(id=ENV, settings={"size": "full", "hops": REAL_HOPS})
+    env = EnvConfig(id=ENV, settings=REAL_SETTINGS)
     what = EvalConfig(name="dev", env=env, split="dev", n=command.n or REAL_TASKS)
     report.note(
         f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English, greedily"
@@ -189,7 +190,8 @@ def _show_real_model(command: Command, name: str) -> None:
     for line in tell_three(first, result, folder):
         say(line)
     say(f"{'all in all':12}{clock(time.monotonic() - began)} minutes")
-    say(f"{'watch it':12}turngym play {ENV} --hops {REAL_HOPS} --agent {folder}")
+    hops = REAL_SETTINGS["hops"]
+    say(f"{'watch it':12}turngym play {ENV} --env.hops {hops} --agent {folder}")
 
 
 def _budget(command: Command) -> Budget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -103,6 +104,7 @@ def warm_start(
         return {**about, "settings": resolved, **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
+    gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory
     about = read_manifest(folder, MANIFEST)
     record = WarmStart(
         base=model,
