@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +48,14 @@ class WarmStartOptions:
     warm_start_lr: float = 3e-4
     warm_start_micro_batch_tokens: int = 2048
 
+    def __post_init__(self) -> None:
+        if self.warm_start < 0:
+            raise BadValueError(f"--warm-start is {self.warm_start}; expected 0 or more.")
+        changed = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        if changed and not self.warm_start:
+            name = changed[0].replace("_", "-")
+            raise BadValueError(f"--{name}: changes nothing without --warm-start N.")
+
 
 Warmth = Annotated[WarmStartOptions, tyro.conf.arg(name="")]
 """The options of a warm start, without a prefix."""
@@ -65,11 +73,9 @@ def warmed(
     """Return the model after the warm start that the options ask for, None where they ask for none.
 
     Raises:
-        BadValueError: The environment has nothing to imitate, or options that change nothing.
+        BadValueError: The environment has nothing to imitate.
     """
     if not options.warm_start:
-        if options != WarmStartOptions():
-            raise BadValueError("--warm-start-…: change nothing without --warm-start N.")
         return None
     from ...algos.training.settings import WarmStartSettings
     from ...algos.training.supervised.warm_start import warm_start

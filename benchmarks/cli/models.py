@@ -9,7 +9,13 @@ import tyro
 from rich.markup import escape
 
 from ...agents.models.registry.catalogue import CATALOGUE, PackagedModel
-from ...agents.models.registry.fetch import CachedModel, converted_files, find_cached, models_dir
+from ...agents.models.registry.fetch import (
+    CachedModel,
+    accepted_licences,
+    converted_files,
+    find_cached,
+    models_dir,
+)
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import UnknownNameError
 from ..runtime.threads import prepare
@@ -79,8 +85,9 @@ def _print_models() -> None:
     say("")
     for line in folders or [f"nothing is in the cache yet ({models_dir()})"]:
         say(line)
-    if asking := [model for model in CATALOGUE.values() if model.asks]:
-        for model in asking:
+    accepted = accepted_licences()
+    for model in CATALOGUE.values():
+        if model.asks and model.asks not in accepted:
             say(
                 f"{model.name} asks you to accept its terms first: {model.terms}, then "
                 f"--accept-licence {model.asks} once."
