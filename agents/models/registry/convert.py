@@ -43,13 +43,14 @@ def convert_gguf(path: Path, header: GgufHeader, folder: Path, on_share: OnShare
     here = {"gguf_file": path.name}
     try:
         with _watched(lambda share: on_share(_WEIGHTS_END * share, "dequantising")):
-            model, report = AutoModelForCausalLM.from_pretrained(
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
                 str(path.parent),
                 dtype=torch.float32,
                 output_loading_info=True,
                 **_unpacked(),
                 **here,
             )
+            model, report = loaded
         on_share(_WEIGHTS_END, "tokenizer")
         tokenizer = AutoTokenizer.from_pretrained(str(path.parent), **here)
     except _FAULTS as fault:

@@ -7,6 +7,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def check_gguf_package() -> None:
         MissingExtraError: It is not installed.
     """
     try:
-        import gguf  # noqa: F401
+        import_module("gguf")
     except ImportError as fault:
         raise MissingExtraError("a GGUF file", "gguf", "gguf") from fault
 
