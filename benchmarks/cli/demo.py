@@ -226,12 +226,12 @@ def tell_three(first: Evaluation, result: RunResult, folder: Path) -> list[str]:
 
     lines = ["the first question, greedily, and all of them:"]
     name = first.name
-    told = (
+    moments = (
         ("as it is", [first.score()], AS_IT_IS),
         ("after imitation", result.before, f"step-{0:06d}-{name}.txt"),
         ("after GRPO", result.after, f"step-{result.steps:06d}-{name}.txt"),
     )
-    for when, scores, file in told:
+    for when, scores, file in moments:
         if scores and scores[0].n:
             greedy = scores[0].greedy or scores[0]
             searches, solved = greedy.metrics["searches"], greedy.success.mean

@@ -89,9 +89,9 @@ def warm_start(
     config = _configure(model, env, settings, rollout, device)
     weights = model_digest(model)
     resolved = config.resolved(weights)
-    told = {key: value for key, value in resolved.items() if key not in ("model", "device")}
+    kept = {key: value for key, value in resolved.items() if key not in ("model", "device")}
     shown = _fingerprint(env, settings, rollout.player)
-    key = digest_of((VERSION, config_digest(told), settings.steps, shown))[:16]
+    key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
 
