@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from helpers.gguf_files import write_gguf
 
+from turngym.agents.models.registry.catalogue import CATALOGUE
 from turngym.agents.models.registry.fetch import accepted_licences
 from turngym.benchmarks.cli import demo
 from turngym.benchmarks.cli.main import REFUSED, main
@@ -43,6 +44,20 @@ def test_models_are_listed_with_what_is_in_the_cache(
     text = said(capsys)
     assert "tiny.gguf Tiny not stated chat" in text
     assert "--accept-licence" not in text
+
+
+def test_the_page_has_the_figures_of_the_catalogue() -> None:
+    page = Path(__file__).parents[3] / "docs" / "real-models.md"
+    text = page.read_text(encoding="utf-8")
+    for name, model in CATALOGUE.items():
+        (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}`")]
+        for part in (
+            model.title,
+            f"{model.parameters / 1e6:.1f} M",
+            f"{model.download_bytes / 1e6:.0f} MB",
+            model.licence,
+        ):
+            assert part in row
 
 
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
