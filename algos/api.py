@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..agents.models.registry.fetch import is_registry_model, model_folder
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
 from ..envs.core.errors import UnknownNameError
@@ -17,9 +18,11 @@ from .ray import RayRollouts
 from .recipes import make_recipe
 from .runs.progress import reporter
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
+from .training.settings import WarmStartSettings
+from .training.supervised.warm_start import warm_start as imitate
 from .training.trainer import train
 
-_OWN = frozenset({"env", "model", "recipe", "budget", "evals"})
+_OWN = frozenset({"env", "model", "warm_start", "recipe", "budget", "evals"})
 _OPTIONS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _OWN)
 
 
@@ -30,6 +33,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     settings: Mapping[str, Any] | None = None,
     model: str | None = None,
     recipe_settings: Mapping[str, Any] | None = None,
+    warm_start: int = 0,
     steps: int = 100,
     eval_n: int = TASKS,
     actors: int = 0,
@@ -53,9 +57,12 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         env_id: Id of a registered environment; evaluated on its ``dev`` split if it has one.
         recipe: A registered recipe.
         settings: Settings of the environment.
-        model: Folder or hub name; None for the environment's small starter, made when it is not
-            cached, and the recipe's settings for small models.
+        model: Folder or hub name, a name of ``turngym models`` or a GGUF file; None for the
+            environment's small starter, made when it is not cached, and the recipe's settings for
+            small models.
         recipe_settings: Changes to the recipe, with dotted names ("optim.lr").
+        warm_start: Episodes of the environment's expert that the model imitates before the first
+            step; see :func:`~turngym.algos.training.supervised.warm_start.warm_start`.
         steps: Training steps.
         eval_n: Tasks of an evaluation.
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
@@ -75,9 +82,15 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
     sizes = text_env(env.prototype).source.sizes()
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
+    start = _starting_model(env_id, model)
+    if warm_start:
+        how = WarmStartSettings(episodes=warm_start, render=options.get("render", "auto"))
+        device = options.get("device", "auto")
+        imitated = imitate(start, env, how, reporter(), device=device)
+        start, options = str(imitated.folder), {**options, "warm_start": imitated.record}
     config = TrainConfig(
         env=env,
-        model=str(ensure_starter(env_id)) if model is None else model,
+        model=start,
         recipe=made,
         budget=Budget(steps=steps),
         evals=evals,
@@ -89,3 +102,10 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         return train(config, folder, reporter())
     with RayRollouts(actors, address=os.environ.get("RAY_ADDRESS")) as engine:
         return train(config, folder, reporter(), engine)
+
+
+def _starting_model(env_id: str, model: str | None) -> str:
+    if model is None:
+        return str(ensure_starter(env_id))
+    folder = is_registry_model(model) and not Path(model).is_dir()
+    return str(model_folder(model)) if folder else model

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 from .lora import base_of, load_adapters, merged
+from .registry.fetch import is_registry_model, model_folder
 
 if TYPE_CHECKING:
     import torch
@@ -17,10 +18,11 @@ _WEIGHT_FILES = ("*.safetensors", "*.safetensors.index.json", "pytorch_model*.bi
 
 
 def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "own") -> Any:
-    """Return a tokenizer from a folder or a hub name.
+    """Return a tokenizer from a folder, a hub name, a name of the catalogue or a GGUF file.
 
     Args:
-        name_or_path: Folder with tokenizer files, or a name on the Hugging Face hub.
+        name_or_path: Folder with tokenizer files, a name on the Hugging Face hub, or what
+            :func:`~.registry.fetch.model_folder` takes.
         pad: ``"own"`` demands a pad token; ``"eos"`` lets the end-of-text token pad where there is
             none (padding is masked everywhere, so this is safe here).
 
@@ -28,7 +30,7 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
         BadValueError: Not a tokenizer; no end-of-text token; no pad token.
     """
     transformers = _transformers()
-    where = str(name_or_path)
+    where = _local(name_or_path)
     _check_folder(where, _TOKENIZER_FILES, "tokenizer")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(where)
@@ -56,11 +58,12 @@ def load_model(
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "auto",
 ) -> Any:
-    """Return a causal language model from a folder or a hub name, in evaluation mode.
+    """Return a causal language model in evaluation mode.
 
     Args:
-        name_or_path: Folder with config.json and weights, or a name on the Hugging Face hub. A
-            folder with adapters (adapter_config.json) gives its base model with these merged in.
+        name_or_path: Folder with config.json and weights, a name on the Hugging Face hub, or what
+            :func:`~.registry.fetch.model_folder` takes. A folder with adapters
+            (adapter_config.json) gives its base model with these merged in.
         dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`.
         device: ``"auto"`` takes the first CUDA device where there is one.
 
@@ -68,7 +71,7 @@ def load_model(
         BadValueError: Not a model folder, weights missing or not those of a causal language model.
     """
     transformers = _transformers()
-    where = str(name_or_path)
+    where = _local(name_or_path)
     if (Path(where) / "adapter_config.json").is_file():
         return _with_adapters(Path(where), dtype, device)
     _check_folder(where, ("config.json",), "model")
@@ -103,6 +106,13 @@ def load_model(
             f"({', '.join(missing[:3])}, …); is this the folder of a causal language model?"
         )
     return model.to(place).eval()
+
+
+def _local(name_or_path: str | Path) -> str:
+    """Return the folder of a packaged model or GGUF file; anything else as it is."""
+    if is_registry_model(name_or_path) and not Path(name_or_path).is_dir():
+        return str(model_folder(name_or_path))
+    return str(name_or_path)
 
 
 def _with_adapters(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any:

@@ -57,20 +57,33 @@ class Renderer(ABC):
 class PlainRenderer(Renderer):
     """For base models: the texts one after the other, each tokenised on its own.
 
+    A tokenizer that puts a begin-of-text token before every text (Gemma's, Llama's) has it before
+    the first prompt too, once: such models have seen no text without it.
+
     Args:
-        tokenizer: Any transformers tokenizer; no special tokens are added.
+        tokenizer: Any transformers tokenizer; no other special tokens are added.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer, eos_of(tokenizer))
+        self._begin = begin_of_text(tokenizer)
 
     def open(self, instructions: str, observation: str) -> list[int]:
-        """Return the ids of ``instructions + observation``."""
-        return self._text.encode_first(instructions + observation)
+        """Return the ids of ``instructions + observation``, behind the begin-of-text token."""
+        return [*self._begin, *self._text.encode_first(instructions + observation)]
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:  # noqa: ARG002
         """Return the ids of ``observation``."""
         return self._text.encode(observation)
+
+
+def begin_of_text(tokenizer: Any) -> list[int]:
+    """Return the begin-of-text id that a tokenizer puts before every text, or nothing."""
+    bos = getattr(tokenizer, "bos_token_id", None)
+    if bos is None:
+        return []
+    ids = tokenizer("a").input_ids
+    return [int(bos)] if ids and int(ids[0]) == int(bos) else []
 
 
 def eos_of(tokenizer: Any) -> int:

@@ -8,11 +8,6 @@ it, one that reinforcement learning can improve. The other way round the copying
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +19,7 @@ from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, MissingExtraError
 from ...envs.core.registration import find_environment
 from ...envs.utils.disk_cache import cache_dir as default_cache_dir
+from ..models.built_folder import build_once
 from ..models.random_init import BlankSettings, blank_model, env_texts
 from .demonstrations import EXPERT, NO_HABITS, Demonstrator
 from .settings import StarterProgress, StarterSettings, starter_settings
@@ -74,24 +70,18 @@ def ensure_starter(
     key = digest_of((VERSION, env_id, made_with, settings, _fingerprint(env, settings)))
     root = Path(cache_dir) if cache_dir is not None else default_cache_dir()
     folder = root / "starters" / f"{env_id}-{key[:16]}"
-    if _intact(folder):
-        return folder
-    try:
-        from filelock import FileLock
-    except ImportError as fault:
-        raise MissingExtraError("the laptop model", "transformers", "train") from fault
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if _intact(folder):  # another process was faster
-            return folder
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-") as scratch:
-            draft = Path(scratch) / "starter"
-            report = _build(draft, env, settings, on_progress or (lambda _: None))
-            _sign(draft, env_id, made_with, settings, report)
-            if folder.exists():
-                shutil.rmtree(folder)
-            os.replace(draft, folder)
-    return folder
+
+    def make(draft: Path) -> Mapping[str, Any]:
+        report = _build(draft, env, settings, on_progress or (lambda _: None))
+        return {
+            "version": VERSION,
+            "env_id": env_id,
+            "env_kwargs": dict(made_with),
+            "settings": dataclasses.asdict(settings),
+            **report,
+        }
+
+    return build_once(folder, MANIFEST, make, "the laptop model")
 
 
 def _build(
@@ -107,26 +97,6 @@ def _build(
     except ImportError as fault:
         raise MissingExtraError("the laptop model", "transformers", "train") from fault
     return build(folder, env, settings, on_progress)
-
-
-def _sign(
-    folder: Path,
-    env_id: str,
-    made_with: Mapping[str, Any],
-    settings: StarterSettings | BlankSettings,
-    report: Mapping[str, Any],
-) -> None:
-    """Write how the model was made, how it did, and a checksum of every file."""
-    manifest = {
-        "version": VERSION,
-        "env_id": env_id,
-        "env_kwargs": dict(made_with),
-        "settings": dataclasses.asdict(settings),
-        **report,
-        "files": {p.name: _checksum(p) for p in sorted(folder.iterdir())},
-    }
-    text = json.dumps(manifest, indent=2, default=str) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
 
 
 def _make_env(
@@ -157,17 +127,3 @@ def _has_expert(env: TextEnv[Any, Any]) -> bool:
     except NotImplementedError:
         return False
     return True
-
-
-def _intact(folder: Path) -> bool:
-    """True when every file is there as it was written."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        files = manifest["files"]
-        return all(_checksum(folder / name) == sum_ for name, sum_ in files.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

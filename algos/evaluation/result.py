@@ -95,6 +95,8 @@ class RunResult(BaseModel):
     """``result.json``.
 
     ``optimizer_steps`` are those of all ``steps`` together; None in older files.
+    ``imitated_tokens`` are the tokens of the expert's actions that the starting model imitated
+    before; absent where there was no warm start.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -108,6 +110,7 @@ class RunResult(BaseModel):
     steps: int = Field(ge=0)
     optimizer_steps: int | None = Field(default=None, ge=0)
     sampled_tokens: int = Field(ge=0)
+    imitated_tokens: int | None = Field(default=None, ge=0)
     env_turns: int = Field(ge=0)
     seconds: float = Field(ge=0)
     before: list[SetScore]
@@ -115,7 +118,8 @@ class RunResult(BaseModel):
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
-        write_json(path, self.model_dump(by_alias=True))
+        absent = {"imitated_tokens"} if self.imitated_tokens is None else None
+        write_json(path, self.model_dump(by_alias=True, exclude=absent))
 
     @classmethod
     def read(cls, path: Path) -> RunResult:

@@ -2,7 +2,7 @@
 
 from .branch import BalancedBranch, Branch
 from .chains import Chains, play_out
-from .demonstrations import Demonstrations
+from .demonstrations import Demonstrations, SpokenDemonstrations
 from .episode_runner import EpisodeHandle, EpisodeRunner
 from .expand import Expand
 from .seeds import seed_at
@@ -17,6 +17,7 @@ __all__ = [
     "EpisodeRunner",
     "Expand",
     "Sessions",
+    "SpokenDemonstrations",
     "play_out",
     "seed_at",
 ]

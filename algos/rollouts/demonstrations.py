@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...agents.engines.base import Completion
-from ...agents.scripted import text_env
-from ...envs.core.env import TextEnv
+from ...agents.scripted import scripted, text_env
+from ...agents.warm_start.demonstrations import EXPERT
+from ...agents.warm_start.thoughts import with_thought
+from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault
 from ..core.forest import Group, Tree
 from ..core.protocols import Start, Unforked
@@ -65,16 +67,24 @@ class Demonstrations(Unforked):
         for i in range(self.n):
             handle, tree = first.fork(i), Tree()
             env = text_env(handle.env)
-            policy = env.expert(mistakes=self.mistakes, seed=seed_at(start.seed, i) % 2**32)
+            policy = self.make_player(env, seed_at(start.seed, i) % 2**32)
             info: Any = env.episode.info({}, {})
             observation = env.episode.observation
             while not handle.done:
-                action = policy(handle.env, observation, info)
+                action = self.speak(policy(handle.env, observation, info), env)
                 result = await runner.act(handle, self._written(runner, action))
                 observation, info = result.observation, result.info
                 runner.append(handle, tree, result)
             trees.append(tree)
         return Group(start.uid, first.task_id, trees)
+
+    def make_player(self, env: TextEnv[Any, Any], seed: int) -> Policy:
+        """Return who plays an episode: the expert."""
+        return env.expert(mistakes=self.mistakes, seed=seed)
+
+    def speak(self, action: str, env: TextEnv[Any, Any]) -> str:  # noqa: ARG002
+        """Return how an action of the expert is put into words: as it is."""
+        return action
 
     @staticmethod
     def _written(runner: EpisodeRunner, action: str) -> Completion:
@@ -89,3 +99,39 @@ class Demonstrations(Unforked):
             entropies=none,
             stop="stop" if ends else "eos",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpokenDemonstrations(Demonstrations):
+    """Demonstrations as a chat model would give them: a short thought, then the tool call.
+
+    See :func:`~turngym.agents.warm_start.thoughts.with_thought`.
+
+    Attributes:
+        player: ``"expert"``, or a baseline of the environment whose actions can be told from what
+            it is shown, where the expert's cannot; it makes no mistakes.
+    """
+
+    player: str = EXPERT
+
+    def check(self, env: TextEnv[Any, Any]) -> None:
+        """Refuse an environment without this player.
+
+        Raises:
+            BadValueError: There is no expert.
+            UnknownNameError: There is no such baseline.
+        """
+        if self.player == EXPERT:
+            super().check(env)
+        else:
+            scripted(self.player, 0, env)
+
+    def make_player(self, env: TextEnv[Any, Any], seed: int) -> Policy:
+        """Return who plays an episode."""
+        if self.player == EXPERT:
+            return super().make_player(env, seed)
+        return scripted(self.player, seed, env)
+
+    def speak(self, action: str, env: TextEnv[Any, Any]) -> str:
+        """Return the action, a call behind a thought."""
+        return with_thought(action, env.tools)

@@ -110,6 +110,7 @@ METRICS: Mapping[str, str] = {
     "credit/value_explained_frac": "share of the value targets' variance that the critic explains",
     # running totals; equal budgets are counted in these
     "budget/tokens": "tokens sampled for training since the start of the run",
+    "budget/imitated_tokens": "tokens of the expert's actions imitated before the run, if any",
     "budget/paths": "paths trained on since the start",
     "budget/turns": "environment steps taken for training since the start",
     "budget/optimizer_steps": "optimiser steps taken since the start",

@@ -22,7 +22,7 @@ from ..evaluation.evaluate import EvalSet
 from ..learner.importance_weights import check_importance
 from ..learner.settings import LearnerSettings
 from ..rollouts.step_limits import StepLimits
-from .settings import TrainSettings
+from .settings import TrainSettings, WarmStart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +139,8 @@ class TrainConfig(TrainSettings):
         evals: Evaluation sets, evaluated before, during and after training.
         learner: How the learner computes.
         lora: Train adapters instead of the weights; None trains all weights.
+        warm_start: What ``model`` imitated before, where it is the result of a
+            :func:`~turngym.algos.training.supervised.warm_start.warm_start`; None where it is not.
     """
 
     env: EnvConfig
@@ -148,6 +150,7 @@ class TrainConfig(TrainSettings):
     evals: tuple[EvalConfig, ...] = ()
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     lora: LoraSettings | None = None
+    warm_start: WarmStart | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,7 +183,10 @@ class TrainConfig(TrainSettings):
 
     def resolved(self, model_digest: str) -> dict[str, Any]:
         """Return all settings as JSON data, with the digest of the starting model."""
-        return {**_plain(self), "model_digest": model_digest}
+        found = _plain(self)
+        if self.warm_start is None:  # as in runs from before there was such a thing
+            del found["warm_start"]
+        return {**found, "model_digest": model_digest}
 
 
 def config_digest(resolved: Mapping[str, Any]) -> str:

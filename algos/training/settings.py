@@ -2,14 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.models.attention import Attention
 from ...agents.rendering.factory import Style
-from ..core.checks import check_minimum
+from ..core.checks import check_above_zero, check_minimum
 from ..evaluation.defaults import MAX_TOKENS, TEMPERATURE
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmStartSettings:
+    """How a model imitates the environment's expert before reinforcement learning.
+
+    The defaults are those that SmolLM2-135M was seen to learn with on two cores.
+
+    Attributes:
+        episodes: Episodes of the expert; played in batches of equal size, so it may be some more.
+        batch: Maximum episodes per step.
+        lr: Learning rate, reached within the first steps.
+        split: Split of the tasks.
+        seed: Seed of the tasks and episodes; the same for all seeds of training, which then share
+            one start.
+        micro_batch_tokens: Maximum tokens of one forward pass; it decides what fits into memory.
+        render: How text becomes tokens, as in :class:`TrainSettings`.
+    """
+
+    episodes: int
+    batch: int = 12
+    lr: float = 3e-4
+    split: str = "train"
+    seed: int = 0
+    micro_batch_tokens: int = 2048
+    render: Style = "auto"
+
+    def __post_init__(self) -> None:
+        check_minimum(self, episodes=1, batch=1, seed=0, micro_batch_tokens=1)
+        check_above_zero(self, "lr")
+
+    @property
+    def steps(self) -> int:
+        """Return the number of optimiser steps."""
+        return -(-self.episodes // self.batch)
+
+    @property
+    def per_step(self) -> int:
+        """Return the episodes of each step."""
+        return -(-self.episodes // self.steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmStart:
+    """What the starting model of a run imitated; stands in the run's ``config.json``.
+
+    Attributes:
+        base: The model before.
+        base_digest: Hash of its weights.
+        env_id: Environment of the demonstrations.
+        env_settings: Its settings.
+        settings: How it was done.
+        action_tokens: Tokens of the expert's actions, which were imitated.
+        context_tokens: All tokens that were read, actions included.
+    """
+
+    base: str
+    base_digest: str
+    env_id: str
+    env_settings: Mapping[str, Any]
+    settings: WarmStartSettings
+    action_tokens: int
+    context_tokens: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -376,11 +376,13 @@ class Trainer(Closing):
         return self.counters.step
 
     def _log(self, row: dict[str, float]) -> None:
+        if (start := self.config.warm_start) is not None:
+            row["budget/imitated_tokens"] = float(start.action_tokens)
         self.writer.log(self.counters.step, {**row, "time/elapsed_s": self._elapsed()})
 
     def _result(self) -> RunResult:
         """Return the scores before and after, read back from the metrics, with the counters."""
-        rows, counters = self.writer.rows(), self.counters
+        rows, counters, start = self.writer.rows(), self.counters, self.config.warm_start
         where = {s.name: (s.base_env.name, s.split) for s in self.sets}
         heat = self.config.eval_temperature
         return RunResult(
@@ -392,6 +394,7 @@ class Trainer(Closing):
             steps=counters.step,
             optimizer_steps=counters.optimizer_steps,
             sampled_tokens=counters.tokens,
+            imitated_tokens=None if start is None else start.action_tokens,
             env_turns=counters.turns,
             seconds=counters.seconds,
             before=scores_at(rows, 0, where, heat),

@@ -84,8 +84,8 @@ class Train:
     Attributes:
         pairs: File of pairs.
         out: Folder of the reward model; must be new or empty.
-        model: Folder or hub name of the causal model that it begins from, a run directory, or
-            "starter".
+        model: The causal model that it begins from: one that `turngym models` lists, a model
+            folder, GGUF file or hub name, a run directory, or "starter".
         env: Environment of the starter.
         held_out: File of pairs to score on; left out: a tenth of the pairs is kept back.
         preset: Settings: small, or ARMAP's for webshop, scienceworld, game24, alfworld (LoRA).

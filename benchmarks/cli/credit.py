@@ -97,8 +97,8 @@ class Command:
         recipe_arg: A setting of all recipes as name=value, repeatable; short: --recipe.NAME VALUE.
         env: Id of the environment; `turngym envs` lists them.
         env_options: Its settings.
-        model: Folder or hub name of the policy, or a run directory; left out: the small starter,
-            with settings for small models.
+        model: The policy: one that `turngym models` lists, a model folder, GGUF file, hub name or
+            run directory; left out: the small starter, with settings for small models.
         small: Settings of recipes for small models; left out: with the starter alone.
         plugin: Python file that is run first, repeatable: it may register recipes and environments.
         split: Split of the tasks.

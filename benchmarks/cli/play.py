@@ -28,8 +28,8 @@ class Command:
     Attributes:
         env: Id of the environment; `turngym envs` lists them.
         env_options: Its settings.
-        agent: human, expert, random, null, a baseline of the environment, a run directory or a
-            model folder.
+        agent: human, expert, random, null, a baseline of the environment, a run directory, a model
+            that `turngym models` lists, a GGUF file or a model folder.
         split: Split of the task.
         task: Index of the task; drawn from the seed when left out.
         seed: Seed of the episode.

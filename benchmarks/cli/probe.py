@@ -34,8 +34,8 @@ class Command:
         env: Id of the environment; `turngym envs --hidden` lists them all.
         env_options: Its settings.
         model: starter (made on first use: the ladder's in environments of the ladder, else the
-            environment's, a blank model where it has none), a run directory, a model folder or a
-            hub name.
+            environment's, a blank model where it has none), a run directory, a model that
+            `turngym models` lists, a model folder, GGUF file or hub name.
         prompts: Tasks on which trees are grown; more give narrower intervals.
         trees: Trees per task.
         split: Split whose tasks success is measured on.

@@ -30,6 +30,7 @@ from ...envs.paper_crawler.env import PaperCrawler
 from ...envs.paper_crawler.papers import Selector
 from .arguments import Repeated, given, new_folder, output_file, values
 from .env_options import existing_file
+from .model_options import model_path
 from .tables import plain_table, say
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ class Train:
     Attributes:
         out: Folder of the selector.
         pairs: What it learns from.
-        model: Folder or hub name of the model to start from; left out: a small one with random
-            weights, and settings for small models.
+        model: The model to start from: one that `turngym models` lists, a model folder, GGUF file,
+            hub name or run directory; left out: a small one with random weights, and settings for
+            small models.
         split: Split of the requests.
         prompt: Style of the question; left out: short for micro and for the small model, else
             rules.
@@ -175,8 +177,9 @@ def train(action: Train) -> None:
     if action.model is None:
         model, tokenizer = small_model(rows)
     else:
-        model = load_model(action.model, dtype="float32", device=action.device)
-        tokenizer = load_tokenizer(action.model, pad="eos")
+        folder = model_path(action.model, ())
+        model = load_model(folder, dtype="float32", device=action.device)
+        tokenizer = load_tokenizer(folder, pad="eos")
     model = model.to(resolve_device(action.device))
     report = reporter()
     with report.bar("training") as bar:

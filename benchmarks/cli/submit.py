@@ -80,9 +80,10 @@ class Command:
     """Play a suite and pack what was done as an entry: actions and hashes, never a score.
 
     Attributes:
-        sources: A run directory, a model folder, a scripted agent (expert, random, null), or a
-            .jsonl file of transcripts that RecordEpisodes wrote with the suite's seeds. Several
-            are the training runs of one entry on the board of algorithms.
+        sources: A run directory, a model folder, GGUF file or model that `turngym models` lists, a
+            scripted agent (expert, random, null), or a .jsonl file of transcripts that
+            RecordEpisodes wrote with the suite's seeds. Several are the training runs of one
+            entry on the board of algorithms.
         name: Name of the entry.
         organisation: Who submits it.
         licence: Licence of the model or method.

@@ -25,7 +25,7 @@ from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs
 from .env_options import Environment, EnvOptions, env_config, existing_file, file_sets
-from .model_options import model_path, starter
+from .model_options import WarmStartOptions, Warmth, model_path, starter, warmed
 from .plugins import run_plugins
 from .tables import before_after, gain_line, say, table_console
 
@@ -83,8 +83,9 @@ class Command:
         recipe_arg: A setting of the recipe as name=value, repeatable; short: --recipe.NAME VALUE.
         env: Id of the environment; `turngym envs` lists them.
         env_options: Its settings.
-        model: Folder or hub name of the starting model; left out: the small starter, made here,
-            with settings for small models.
+        model: The starting model: one that `turngym models` lists, a model folder, GGUF file or
+            hub name; left out: the small starter, made here, with settings for small models.
+        warm: What the model imitates before the first training step.
         run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
         plugin: Python file that is run first, repeatable: it may register recipes and environments.
         steps: Training steps (100 when no budget is given).
@@ -109,6 +110,7 @@ class Command:
     env: str = "SearchQA-v0"
     env_options: Environment = field(default_factory=EnvOptions)
     model: str | None = None
+    warm: Warmth = field(default_factory=WarmStartOptions)
     run_dir: str | None = None
     plugin: Repeated = ()
     steps: int | None = None
@@ -191,9 +193,11 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     model = model_path(command.model) if command.model else starter(command.env, report)
     settings = command.settings
     env = fitted(env, model, settings.max_tokens, small, report, settings.render)
+    start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
     config = TrainConfig(
         env=env,
-        model=model,
+        model=model if start is None else str(start.folder),
+        warm_start=None if start is None else start.record,
         recipe=recipe,
         budget=budget(command),
         evals=file_sets(env, command.eval_data, command.eval_n)
@@ -239,6 +243,8 @@ def print_result(result: RunResult, folder: Path) -> None:
         f"{result.sampled_tokens:,} sampled tokens, "
         f"{result.env_turns:,} environment steps, {result.seconds / 60:.1f} minutes"
     )
+    if result.imitated_tokens is not None:
+        say(f"before them {result.imitated_tokens:,} tokens of the expert's actions were imitated")
     for label, name in (
         ("curve", "curve.png"),
         ("transcripts", "trajectories/"),

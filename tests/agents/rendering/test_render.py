@@ -10,6 +10,7 @@ from helpers.chat_templates import FORGETFUL
 from helpers.small_models import CHATML, GEMMA, LLAMA3, NO_END, THINKING, byte_level, metaspace
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers.processors import TemplateProcessing
 
 from turngym.agents.rendering.factory import (
     ChatRenderer,
@@ -81,6 +82,19 @@ def test_plain_tokenises_each_text_on_its_own() -> None:
     assert PLAIN.decode(render.open("the red ", "lamp")) == "the red lamp"
     assert render.observe("\n\nlamp") == PLAIN.encode("\n\nlamp", add_special_tokens=False)
     assert (render.eos_id, render.pad_id) == (1, 0)
+
+
+def test_a_begin_of_text_token_stands_before_the_first_prompt_alone() -> None:
+    plain = make_renderer(PLAIN).open("the red ", "lamp")
+    tokenizer = byte_level(bos_token="<eos>")
+    assert make_renderer(tokenizer).open("the red ", "lamp") == plain  # it is never written here
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<eos> $A", special_tokens=[("<eos>", 1)]
+    )
+    render = make_renderer(tokenizer)
+    assert render.open("the red ", "lamp") == [1, *plain]
+    assert render.observe("lamp") == make_renderer(PLAIN).observe("lamp")
+    assert render.write("lamp") == make_renderer(PLAIN).write("lamp")
 
 
 def test_text_leaves_out_only_a_final_end_of_text() -> None:

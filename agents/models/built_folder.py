@@ -1,0 +1,88 @@
+"""Model folders that are built once: whole or not at all, sealed with checksums, and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...envs.core.errors import MissingExtraError
+
+
+def build_once(
+    folder: Path, manifest: str, build: Callable[[Path], Mapping[str, Any]], what: str
+) -> Path:
+    """Return a folder that holds what ``build`` writes, built when it is not there or damaged.
+
+    Two processes at once build once. An error, an interrupt or a kill leaves nothing behind that
+    could be taken for the whole.
+
+    Args:
+        folder: The folder; its name says everything that the content depends on.
+        manifest: Name of the file in it that lists the other files with their checksums.
+        build: Writes the files into a new folder, whose parent is deleted afterwards with all that
+            else lies in it; returns what the manifest says beside the list of files.
+        what: What is built, for messages.
+
+    Raises:
+        MissingExtraError: The training extra is not installed.
+    """
+    if is_intact(folder, manifest):
+        return folder
+    try:
+        from filelock import FileLock
+    except ImportError as fault:
+        raise MissingExtraError(what, "transformers", "train") from fault
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if is_intact(folder, manifest):  # another process was faster
+            return folder
+        prefix = f".building-{folder.name}-"
+        for left in folder.parent.glob(f"{prefix}*"):  # of a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=prefix) as scratch:
+            draft = Path(scratch) / "draft"
+            draft.mkdir()
+            seal(draft, manifest, build(draft))
+            if folder.exists():
+                shutil.rmtree(folder)
+            os.replace(draft, folder)
+    return folder
+
+
+def seal(folder: Path, manifest: str, about: Mapping[str, Any]) -> None:
+    """Write a folder's manifest: what it is, and a checksum of every file."""
+    files = {path.name: checksum(path) for path in sorted(folder.iterdir())}
+    text = json.dumps({**about, "files": files}, indent=2, default=str) + "\n"
+    (folder / manifest).write_text(text, encoding="utf-8")
+
+
+def is_intact(folder: Path, manifest: str) -> bool:
+    """Tell whether every file is there as it was written."""
+    files = read_manifest(folder, manifest).get("files")
+    if not isinstance(files, dict):
+        return False
+    try:
+        return all(checksum(folder / name) == sum_ for name, sum_ in files.items())
+    except OSError:
+        return False
+
+
+def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
+    """Return a folder's manifest; an empty one where there is none that can be read."""
+    try:
+        found = json.loads((folder / manifest).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Language models that come as packages from a Python package registry, and GGUF files."""

@@ -1,0 +1,127 @@
+"""Turn a GGUF file into an ordinary model folder: every weight dequantised, tokenizer beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from ....envs.core.errors import BadValueError, DataError, MissingExtraError
+from .gguf_header import GgufHeader
+
+OnShare = Callable[[float, str], None]
+"""Called with the share that is done, in [0, 1], and what is being done."""
+_WEIGHTS_END, _TOKENIZER_END = 0.7, 0.8
+_PROBE = "Question: who wrote it?\n<think> look </think>  12\t{\"a\": 'é'}\n"
+_FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, IndexError)
+
+
+def convert_gguf(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) -> dict[str, Any]:
+    """Write the model and the tokenizer of a GGUF file as a model folder.
+
+    Args:
+        path: The file.
+        header: Its header.
+        folder: An existing folder to write into.
+        on_share: Called as it goes on.
+
+    Returns:
+        What the folder holds: parameters, number format, context, whether there is a template.
+
+    Raises:
+        BadValueError: transformers does not know the architecture, or the file lacks weights.
+        DataError: The tokenizer cannot be written so that it reads back the same.
+        MissingExtraError: transformers is not installed.
+    """
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as fault:
+        raise MissingExtraError("a language model", "transformers", "train") from fault
+    here = {"gguf_file": path.name}
+    try:
+        with _watched(lambda share: on_share(_WEIGHTS_END * share, "dequantising")):
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                str(path.parent),
+                dtype=torch.float32,
+                output_loading_info=True,
+                **_unpacked(),
+                **here,
+            )
+            model, report = loaded
+        on_share(_WEIGHTS_END, "tokenizer")
+        tokenizer = AutoTokenizer.from_pretrained(str(path.parent), **here)
+    except _FAULTS as fault:
+        raise BadValueError(_describe(path, header, fault)) from fault
+    if missing := sorted(report["missing_keys"]):
+        raise BadValueError(
+            f"{path}: the file lacks {len(missing)} tensors of a {type(model).__name__} "
+            f"({', '.join(missing[:3])}, …); it is no whole language model."
+        )
+    context = int(getattr(model.config, "max_position_embeddings", 0)) or None
+    if context is not None:
+        tokenizer.model_max_length = context
+    tokenizer.save_pretrained(folder)
+    _check_tokenizer(path, tokenizer, AutoTokenizer.from_pretrained(str(folder)))
+    on_share(_TOKENIZER_END, "writing")
+    model.config._name_or_path = ""
+    model.to(getattr(torch, header.dtype)).save_pretrained(folder)
+    on_share(1.0, "")
+    return {
+        "architecture": model.config.model_type,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "dtype": header.dtype,
+        "context": context,
+        "chat_template": bool(tokenizer.chat_template),
+        "stored_as": dict(header.kinds),
+    }
+
+
+def _unpacked() -> dict[str, Any]:
+    """Return the argument that lets transformers unpack all weights; older ones always do."""
+    try:
+        from transformers import GgufConfig
+    except ImportError:
+        return {}
+    return {"quantization_config": GgufConfig(dequantize=True)}
+
+
+def _check_tokenizer(path: Path, made: Any, read: Any) -> None:
+    if made(_PROBE).input_ids != read(_PROBE).input_ids:
+        raise DataError(
+            f"{path}: the tokenizer of this file does not read back as it was written, so the "
+            "model would see other tokens than it was trained on."
+        )
+
+
+def _describe(path: Path, header: GgufHeader, fault: BaseException) -> str:
+    import transformers
+
+    said = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:300]
+    return (
+        f"{path}: transformers {transformers.__version__} cannot load this GGUF file of the "
+        f"architecture {header.architecture!r} as a causal language model: {said} Take a model "
+        "that transformers loads from GGUF, or a model folder."
+    )
+
+
+@contextmanager
+def _watched(on_share: Callable[[float], None]) -> Iterator[None]:
+    """Report transformers' pass over the tensors, whose own bar is not shown."""
+    try:
+        from transformers import modeling_gguf_pytorch_utils as loader
+    except ImportError:
+        yield
+        return
+
+    def watch(items: Iterable[Any], **_: Any) -> Iterator[Any]:
+        todo = list(items)
+        for number, item in enumerate(todo):
+            on_share(number / len(todo))
+            yield item
+
+    # `create`: a version without this pass shows its own progress, or none
+    with mock.patch.object(loader, "tqdm", watch, create=True):
+        yield

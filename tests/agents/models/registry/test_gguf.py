@@ -1,0 +1,137 @@
+"""GGUF files: read, dequantised, and refused for a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.gguf_files import CONTEXT, tiny_llama, write_gguf
+
+from turngym.agents.models.loading import load_model, load_tokenizer
+from turngym.agents.models.registry.fetch import MANIFEST, converted_files, model_folder
+from turngym.agents.models.registry.gguf_header import read_header
+from turngym.agents.rendering.factory import ChatRenderer, make_renderer
+from turngym.envs.core.errors import BadValueError, DataError, MissingExtraError, TurngymError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("gguf")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "models"
+
+
+def logits(model: torch.nn.Module, ids: list[int]) -> torch.Tensor:
+    with torch.no_grad():
+        return model(torch.tensor([ids])).logits[0]
+
+
+def test_a_file_of_plain_numbers_becomes_the_same_model(tmp_path: Path, cache: Path) -> None:
+    file = write_gguf(tmp_path / "tiny.gguf")
+    shown: list[float] = []
+    folder = model_folder(file, lambda share, _: shown.append(share))
+    assert folder.parent == cache
+    assert shown == sorted(shown)
+    assert shown[-1] == 1.0
+    model, tokenizer = load_model(file), load_tokenizer(file)
+    ids = tokenizer("search pear <|im_end|> again").input_ids
+    assert torch.allclose(logits(model, ids), logits(tiny_llama(), ids), atol=1e-5)
+    assert tokenizer.decode(ids) == "search pear <|im_end|> again"
+    assert tokenizer.model_max_length == CONTEXT
+    assert isinstance(make_renderer(tokenizer), ChatRenderer)  # its template is in the file
+    about = json.loads((folder / MANIFEST).read_text())
+    assert (about["dtype"], about["architecture"], about["context"]) == ("float32", "llama", 512)
+    assert [one.folder for one in converted_files()] == [folder]
+
+
+def test_quantised_weights_are_unpacked_once(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "tiny.Q8_0.gguf", kind="Q8_0")
+    folder = model_folder(file)
+    weights = folder / "model.safetensors"
+    written = weights.stat().st_mtime_ns
+    model = load_model(file)
+    first, known = model.model.layers[1].mlp.up_proj.weight.detach(), tiny_llama().state_dict()
+    exact = known["model.layers.1.mlp.up_proj.weight"]
+    assert 0 < float((first - exact).abs().max()) < 0.01 * float(exact.abs().max()) + 1e-3
+    assert weights.stat().st_mtime_ns == written
+    weights.write_bytes(weights.read_bytes()[:-1])  # damaged: made again
+    assert model_folder(file) == folder
+    assert weights.stat().st_mtime_ns != written
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"architecture": "wombat"}, "architecture 'wombat'"),
+        ({"general__type": "adapter"}, "holds a 'adapter'"),
+        ({"split__count": 3}, "one of 3 pieces"),
+    ],
+)
+def test_what_is_no_whole_known_model_is_refused(
+    tmp_path: Path, cache: Path, changes: dict[str, str | int], says: str
+) -> None:
+    file = write_gguf(tmp_path / "odd.gguf", **changes)
+    with pytest.raises(BadValueError, match=says):
+        model_folder(file)
+    assert left_in(cache) == []
+
+
+def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, cache: Path) -> None:
+    file = write_gguf(tmp_path / "cut.gguf")
+    whole = file.read_bytes()
+    for size, says in (
+        (len(whole) - 100, "is cut off"),
+        (3000, "cannot be read"),
+        (2, "no GGUF file"),
+    ):
+        file.write_bytes(whole[:size])
+        with pytest.raises(DataError, match=says):
+            model_folder(file)
+    file.write_bytes(b"GGUF" + b"\x01\0\0\0" + whole[8:])
+    with pytest.raises(DataError, match="version 1, expected 2 or 3"):
+        model_folder(file)
+    assert left_in(cache) == []
+
+
+def test_tensors_of_an_unknown_kind_are_refused(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "tiny.gguf")
+    data = bytearray(file.read_bytes())
+    name = b"blk.0.ffn_up.weight"
+    at = data.index(name) + len(name) + 4 + 2 * 8  # behind the number of dimensions, and these
+    data[at : at + 4] = (250).to_bytes(4, "little")
+    file.write_bytes(data)
+    with pytest.raises(BadValueError, match="stored as the unknown kind 250"):
+        read_header(file)
+
+
+def test_a_missing_weight_is_named(tmp_path: Path, cache: Path) -> None:
+    file = write_gguf(tmp_path / "tiny.gguf")
+    data = file.read_bytes().replace(b"blk.1.ffn_up.weight", b"blk.1.ffn_no.weight")
+    file.write_bytes(data)
+    with pytest.raises(TurngymError, match="lacks 1 tensors"):
+        model_folder(file)
+    assert left_in(cache) == []
+
+
+def test_without_the_package_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_gguf(tmp_path / "tiny.gguf")
+    monkeypatch.setitem(__import__("sys").modules, "gguf", None)
+    with pytest.raises(MissingExtraError, match=r"turngym\[gguf\]"):
+        model_folder(file)
+    with pytest.raises(MissingExtraError, match=r"turngym\[gguf\]"):
+        model_folder("smollm2-135m")
+
+
+def test_a_file_that_does_not_exist_is_named() -> None:
+    with pytest.raises(BadValueError, match=r"no such file; expected a GGUF file, or one of: smol"):
+        model_folder("nowhere/model.gguf")
+
+
+def left_in(cache: Path) -> list[str]:
+    """Return what is in the cache beside locks."""
+    return [path.name for path in cache.glob("*") if path.suffix != ".lock"]

@@ -1,0 +1,146 @@
+"""Warm starts: the expert is imitated once, in the model's own format, and it is written down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.gguf_files import write_gguf
+from helpers.letters_world import Letters
+
+from turngym.agents.models.registry.fetch import model_folder
+from turngym.algos.runs.progress import Silent
+from turngym.algos.training.config import EnvConfig
+from turngym.algos.training.settings import WarmStartSettings
+from turngym.algos.training.supervised import warm_start as module
+from turngym.algos.training.supervised.warm_start import MANIFEST, warm_start
+from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.envs.core.errors import BadValueError, UnknownNameError
+
+pytest.importorskip("gguf")
+ENV = EnvConfig(id="SearchQA-v0", settings={"size": "micro", "max_turns": 2, "top_k": 1})
+SHORT = WarmStartSettings(episodes=8, batch=4, lr=3e-3)
+
+
+@pytest.fixture(scope="module")
+def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a two-layer chat model."""
+    folder = tmp_path_factory.mktemp("chat")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNGYM_CACHE", str(folder))
+        return model_folder(write_gguf(folder / "tiny.gguf"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "warm_starts"
+
+
+def test_an_imitation_is_made_once_and_learns(
+    chat_model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = WarmStartSettings(episodes=22, batch=4, lr=5e-3)  # six steps of four
+    made = warm_start(str(chat_model), ENV, more)
+    about = json.loads((made.folder / MANIFEST).read_text())
+    assert (about["steps"], about["episodes"]) == (6, 24)
+    assert about["loss_last"] < about["loss_first"] - 0.5  # nats a token
+    record = made.record
+    assert 0 < record.action_tokens < record.context_tokens
+    assert sorted(p.name for p in cache.iterdir()) == [made.folder.name, f"{made.folder.name}.lock"]
+    monkeypatch.setattr(module, "_imitate", None)  # the cache answers
+    assert warm_start(str(chat_model), ENV, more) == made
+
+
+def test_what_it_depends_on_makes_another_model(
+    chat_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = []
+
+    def note(folder: Path, *_: object) -> Path:
+        names.append(folder.name)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "build_once", note)
+    two_hops = EnvConfig(id=ENV.id, settings={**ENV.settings, "hops": 2})
+    for env, settings in (
+        (ENV, SHORT),
+        (two_hops, SHORT),
+        (ENV, WarmStartSettings(episodes=12, batch=4, lr=3e-3)),
+        (ENV, WarmStartSettings(episodes=8, batch=4, lr=1e-3)),
+        (ENV, WarmStartSettings(episodes=8, batch=4, lr=3e-3, render="plain")),
+        (ENV, SHORT),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            warm_start(str(chat_model), env, settings)
+    assert len(set(names)) == 5
+    assert names[0] == names[-1]
+
+
+def test_an_interrupted_imitation_goes_on(
+    chat_model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes: list[str] = []
+
+    class Interrupting(Silent):
+        steps = 0
+
+        def update(self, fraction: float, text: str = "") -> None:
+            if text.startswith("step 1,") and not self.steps:
+                self.steps = 1
+                raise KeyboardInterrupt
+
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    report = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        warm_start(str(chat_model), ENV, SHORT, report)
+    assert not [p for p in cache.iterdir() if (p / MANIFEST).exists()]
+    made = warm_start(str(chat_model), ENV, SHORT, report)
+    assert any(note.startswith("resuming from step 1") for note in notes)
+    assert json.loads((made.folder / MANIFEST).read_text())["steps"] == 2
+    assert not list(cache.glob(".*"))
+
+
+def test_without_an_expert_or_tasks_it_is_refused(
+    chat_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Letters, "expert")
+    with pytest.raises(BadValueError, match="no scripted expert, so there is nothing to imitate"):
+        warm_start(str(chat_model), EnvConfig(id="Letters-v0"), SHORT)
+    with pytest.raises(UnknownNameError, match="split 'trian'"):
+        warm_start(str(chat_model), ENV, WarmStartSettings(episodes=8, split="trian"))
+    with pytest.raises(BadValueError, match="episodes is 0"):
+        WarmStartSettings(episodes=0)
+
+
+def test_several_processes_are_refused(chat_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(BadValueError, match="imitation is done by one process"):
+        warm_start(str(chat_model), ENV, SHORT)
+
+
+def test_a_run_starts_from_it_and_says_so(
+    chat_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    env = ["--env", "SearchQA-v0", "--env.size", "micro", "--env.max_turns", "2"]
+    env += ["--env.top_k", "1"]
+    few = ["--recipe.groups_per_step", "2", "--recipe.rollout.n", "2", "--max-tokens", "4"]
+    warm = ["--warm-start", "8", "--warm-start-batch", "4"]
+    words = ["train", *env, *few, *warm, "--model", str(chat_model), "--eval-n", "2"]
+    assert main([*words, "--steps", "1", "--run-dir", str(run)]) == 0
+    config = json.loads((run / "config.json").read_text())
+    start = config["warm_start"]
+    assert (start["base"], start["settings"]["episodes"]) == (str(chat_model), 8)
+    assert Path(config["model"]).name.startswith("SearchQA-v0-")
+    result = json.loads((run / "result.json").read_text())
+    assert result["imitated_tokens"] == start["action_tokens"] > 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"{start['action_tokens']:,} tokens of the expert's actions were imitated" in out
+    scored = ["eval", "--agent", str(chat_model), *env, *warm, "--n", "2", "--max-tokens", "4"]
+    assert main(scored) == 0  # the same model, out of the cache
+    assert main(["eval", "--agent", "expert", *env, *warm, "--n", "2"]) == REFUSED
+    assert "goes with an agent that is a model" in " ".join(capsys.readouterr().err.split())
