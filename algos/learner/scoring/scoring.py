@@ -71,6 +71,16 @@ class TokenModel:
         )
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Number format of the weights."""
+        return next(self.model.parameters()).dtype
+
+    @property
+    def exact(self) -> bool:
+        """Whether weights and products are in float32."""
+        return self.dtype == torch.float32 and not self.half
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.model.parameters()).device
