@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ....agents.models import causal_attention
+from ....agents.models.causal_attention import causal_weights
 from .packing import Block, Range
-
-QUERIES = 128
-"""Queries of a span at a time: keys that come later than these are not computed for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,9 @@ class Span:
 
     def pieces(self) -> Iterator[Range]:
         """Return own tokens, counted from ``start``, that are computed together."""
-        for first in range(0, self.stop - self.start, QUERIES):
-            yield first, min(first + QUERIES, self.stop - self.start)
+        step, count = causal_attention.QUERIES, self.stop - self.start
+        for first in range(0, count, step):
+            yield first, min(first + step, count)
 
 
 def spans_of(blocks: Iterable[Block]) -> tuple[Span, ...]:
@@ -85,7 +85,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]) -> Tensor:
         keys, values = span.gather(k), span.gather(v)
         for a, b in span.pieces():
             some = _queries(q, span, a, b, k.shape[-1])
-            weights = _weights(some, keys, span, a, b)
+            weights = causal_weights(some, keys, span.n_prefix + a, span.n_prefix + b)
             seen = torch.bmm(weights, values[:, : weights.shape[-1]])
             out[:, span.start + a : span.start + b] = seen.view(len(q), b - a, -1)
     return out
@@ -114,7 +114,7 @@ def attend_backward(
         own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
         for a, b in span.pieces():
             some, towards = (_queries(x, span, a, b, width) for x in (q, grad))
-            weights = _weights(some, keys, span, a, b)
+            weights = causal_weights(some, keys, span.n_prefix + a, span.n_prefix + b)
             n = weights.shape[-1]
             slopes = torch.bmm(towards, values[:, :n].mT)
             slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, weights.dtype)
@@ -130,13 +130,3 @@ def attend_backward(
 def _queries(x: Tensor, span: Span, a: int, b: int, width: int) -> Tensor:
     """Return tokens ``a`` to ``b`` of a span as ``[key heads, (b - a) * group, width]``."""
     return x[:, span.start + a : span.start + b].reshape(len(x), -1, width)
-
-
-def _weights(some: Tensor, keys: Tensor, span: Span, a: int, b: int) -> Tensor:
-    """Return attention weights ``[key heads, (b - a) * group, prefix + b]``."""
-    before = span.n_prefix
-    scores = torch.bmm(some, keys[:, : before + b].mT)
-    latest = scores.view(len(some), b - a, -1, before + b)[..., before + a :]
-    later = torch.full((b - a, b - a), float("-inf"), dtype=some.dtype, device=some.device)
-    latest += later.triu_(1)[:, None]
-    return scores.softmax(-1)
