@@ -28,6 +28,7 @@ from .gradient_checkpointing import check_recomputable, recomputing
 from .loss_traits import reads_entropy
 from .parallel.team import Team
 from .scoring.lean_layers import LeanLayers
+from .scoring.packed_layers import PackedLayers
 from .scoring.scoring import (
     TokenModel,
     WithoutAdapter,
@@ -37,6 +38,10 @@ from .scoring.scoring import (
 )
 from .settings import LearnerSettings
 from .update_log import pieces
+
+ACTIVATION_BYTES = 3 * 2**29
+"""What a micro batch of a large model on a CPU may keep for its backward pass: beside weights,
+gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB."""
 
 
 class Models:
@@ -84,12 +89,14 @@ class Models:
         self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
         self._lean = self._quick_forms()
+        quick = self._quick_layers()
         self.batching = Batching(
-            token_budget=settings.micro_batch_tokens,
+            token_budget=settings.micro_batch_tokens if quick is None else self._fitting(quick),
             pad_id=pad_id,
             device=self.tokens.device,
             shared=self.unshared_because is None,
             whole_trees=recipe.loss.whole_trees,
+            always=quick is not None,
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)
@@ -290,6 +297,23 @@ class Models:
         if self.reference is not None and self.reference.model is not self.policy:
             models.append(self.reference.model)
         return [LeanLayers(model) for model in models]
+
+    def _quick_layers(self) -> PackedLayers | None:
+        """Let large models on a CPU compute packs by layers of our own; return the policy's."""
+        if not self.team.alone or self.unshared_because is not None:
+            return None
+        kept = 0 if self.settings.gradient_checkpointing else ACTIVATION_BYTES
+        self.tokens.quicken(kept)
+        if self.reference is not None:
+            self.reference.quicken(0)  # keeps nothing at all: it has no backward pass
+        return self.tokens.layers
+
+    def _fitting(self, layers: PackedLayers) -> int:
+        """Return the tokens of a micro batch whose activations fit into the memory for them."""
+        most = self.settings.micro_batch_tokens
+        if self.settings.gradient_checkpointing:
+            return most
+        return max(1, min(most, ACTIVATION_BYTES // layers.bytes_per_token))
 
     def _unshared(self) -> str | None:
         """Return why prefixes are not shared; None when they are."""

@@ -176,9 +176,9 @@ class TrainConfig(TrainSettings):
                 f"training: max_lag is {lag}, so the engine plays while the learner trains, but "
                 "vllm.sleep frees its memory meanwhile. Switch one of them off."
             )
-        if cap is not None and not cap >= 1:
+        if cap and not cap >= 1:
             raise BadValueError(
-                f"training: importance_cap is {cap}; expected at least 1, or none for no weights."
+                f"training: importance_cap is {cap}; expected at least 1, or 0 for no weights."
             )
 
     def resolved(self, model_digest: str) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from ...agents.models.loading import resolve_dtype
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
@@ -21,7 +22,7 @@ from ..core.forest import Forest
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
 from ..evaluation.prompt_lengths import check_all_prompts
 from ..evaluation.result import RunResult, scores_at
-from ..learner.importance_weights import weighed
+from ..learner.importance_weights import importance_cap, weighed
 from ..learner.learner import Learner
 from ..learner.parallel.team import Team
 from ..rollouts import EpisodeRunner
@@ -56,6 +57,9 @@ from .engines import EngineMaker, check_overlap, make_engine, make_runner
 from .policy import check_teacher, load_policy
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
+
+APART = 0.005
+"""Nats between engine and learner, mean per token, from which a run's progress line says so."""
 
 
 def train(
@@ -139,6 +143,12 @@ class Trainer(Closing):
             seed=config.seed,
             team=Team(self.ranks.learner),
         )
+        self.importance_cap = importance_cap(
+            config.importance_cap,
+            config.recipe,
+            sum(p.numel() for p in policy.parameters()),
+            self._same_numbers(),
+        )
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
             blocks = get_split_blocks(base_env.source, split)
@@ -212,7 +222,7 @@ class Trainer(Closing):
             bar.update(
                 self._spent(),
                 f"step {self.counters.step}, return {row.get('rollout/return_mean', 0.0):.3f}, "
-                f"success {row.get('rollout/success_frac', 0.0):.0%}",
+                f"success {row.get('rollout/success_frac', 0.0):.0%}{_apart(row)}",
             )
 
     def train_step(self) -> dict[str, float]:
@@ -251,6 +261,12 @@ class Trainer(Closing):
                 self.writer.rollouts(played.all, dump, self.learner, self.renderer, self.tokenizer)
         return row
 
+    def _same_numbers(self) -> bool:
+        """Whether engine and learner compute in float32, and in this process."""
+        tokens, config = self.learner.models.tokens, self.config
+        sampled = resolve_dtype(config.engine_dtype, tokens.device)
+        return tokens.exact and sampled == tokens.dtype and config.engine == "transformers"
+
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
         so_far, runner = self._played[step - 1], self._runner()
@@ -275,7 +291,7 @@ class Trainer(Closing):
         credited = assign_credit(recipe, forest, self.learner, self.tasks, ranks)
         shaped, annotations, credits = credited
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
-        if (cap := self.config.importance_cap) is not None:
+        if (cap := self.importance_cap) is not None:
             if "old_logprobs" not in annotations:
                 annotations["old_logprobs"] = self.learner.logprobs(shaped)
             credits, weights = weighed(credits, shaped, annotations["old_logprobs"], cap)
@@ -407,3 +423,9 @@ class Trainer(Closing):
     def _spent(self) -> float:
         used = self.counters.step, self.counters.tokens, self.counters.turns, self._elapsed()
         return self.ranks.learner.from_first(self.config.budget.spent(*used))
+
+
+def _apart(row: Mapping[str, float]) -> str:
+    """Say how far the engine's log-probabilities are from the learner's, where it can matter."""
+    off = row.get("update/logprob_diff_mean_nats", 0.0)
+    return f", engine {off:.3f} nats off" if off >= APART else ""

@@ -12,14 +12,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
+from ...models.causal_attention import attend_row
 from .forward import Front, Ids, Piece, Ragged, visible
 from .kv_cache import CacheShape, KvPool
 
 _ROWS_HINT = 64  # batch size that the prepacked layout is chosen for
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+LARGE = 2**25
+"""Weights from which a CPU feeds rows of bfloat16 one by one to attention: a fused kernel with a
+mask takes longer than all products of such a model."""
 _STATIC_ROPE = ("default", "linear", "llama3", "yarn")
 Attend = Callable[[torch.Tensor, int], torch.Tensor]
 """Queries ``[total, heads, dim]`` and a layer to what they see, ``[total, heads * dim]``."""
@@ -140,6 +145,8 @@ class FastDecoder:
         self._floor = torch.tensor((self._width * self._eps) ** 0.5, device=self._device)
         self._scale = self._dim**-0.5
         self._max_context = max_context
+        large = sum(p.numel() for p in model.parameters()) >= LARGE
+        self._by_row = large and self._device.type == "cpu" and dtype == torch.bfloat16
         self.load(model)
 
     @property
@@ -167,6 +174,8 @@ class FastDecoder:
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
         ragged = Ragged.of(pieces)
+        if self._by_row:
+            return self._feed_rows(pool, ragged, pieces)
         move = self._move
         positions, square, places = (
             move(ragged.positions),
@@ -190,6 +199,23 @@ class FastDecoder:
             return seen.transpose(1, 2).reshape(-1, self._n_q * self._dim)[places]
 
         return self._run(pool, move(ragged.ids), slots, attend, last)
+
+    def _feed_rows(self, pool: KvPool, ragged: Ragged, pieces: Sequence[Piece]) -> torch.Tensor:
+        """:meth:`feed` with attention row by row: nothing is padded, and there is no mask."""
+        slots = torch.stack([self._move(ragged.rows), self._move(ragged.positions)])
+        rows = [self._move(np.array([p.row])) for p in pieces]
+        ends = [p.start + len(p.ids) for p in pieces]
+        final = len(self._layers) - 1
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            sizes = [1 if layer == final else len(p.ids) for p in pieces]
+            seen = []
+            for own, row, end in zip(q.split(sizes), rows, ends, strict=True):
+                keys, values = self._past(pool, layer, row, end)
+                seen.append(attend_row(own, keys[0], values[0], self._scale))
+            return torch.cat(seen)
+
+        return self._run(pool, self._move(ragged.ids), slots, attend, self._move(ragged.last))
 
     def _past(
         self, pool: KvPool, layer: int, rows: torch.Tensor, end: int

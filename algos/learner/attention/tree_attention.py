@@ -20,7 +20,7 @@ from transformers import AttentionInterface
 
 from ....envs.core.errors import BadValueError
 from .block_attention import BlockPlan, block_attention
-from .packing import Pack
+from .packing import Block, Pack
 
 How = Literal["blocks", "flex", "mask"]
 NAME = "turngym_tree"
@@ -34,11 +34,13 @@ class TreeLayout:
         how: Which of the three ways.
         ends: One past the last descendant of every token ``[tokens]``.
         plan: Work of ``"blocks"``.
+        blocks: The relation as work to do, see :class:`Pack`.
     """
 
     how: How
     ends: Tensor
     plan: BlockPlan | None
+    blocks: tuple[Block, ...] = ()
     _mask: Tensor | BlockMask | None = None
 
     @classmethod
@@ -47,7 +49,7 @@ class TreeLayout:
         if how is None:
             how = {"cpu": "blocks", "cuda": "flex"}.get(device.type, "mask")  # pyright: ignore[reportAssignmentType]
         plan = BlockPlan.of(pack, device) if how == "blocks" else None
-        return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan)
+        return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan, pack.blocks)
 
     def mask(self) -> Tensor:
         """Return the attention mask ``[1, 1, tokens, tokens]`` (query, key), True where visible."""

@@ -137,6 +137,8 @@ class Batching:
         device: Where the models are.
         shared: Whether distinct tokens may be packed.
         whole_trees: Never cut a tree, padded or not: the loss compares its paths.
+        always: Whether distinct tokens are packed even where that saves few: a model that computes
+            packs best.
     """
 
     token_budget: int
@@ -144,12 +146,13 @@ class Batching:
     device: torch.device
     shared: bool
     whole_trees: bool = False
+    always: bool = False
 
     def __call__(
         self, rows: Sequence[Row], chosen: Sequence[int]
     ) -> Iterator[tuple[list[int], MicroBatch]]:
         """Yield row indices and tensors of every micro batch of the rows ``chosen``."""
-        pack = self.shared and self._pays(rows, chosen)
+        pack = self.shared and (self.always or self._pays(rows, chosen))
         if pack or self.whole_trees:
             parts = whole_micro_batches(rows, chosen, self.token_budget, padded=not pack)
         else:

@@ -15,6 +15,8 @@ from ....agents.models.loading import has_bfloat16
 from ..attention.tree_attention import NAME, attending
 from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
+from .head_scores import head_scores
+from .packed_layers import SMALLEST, PackedLayers, why_not_packed
 from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
@@ -47,6 +49,36 @@ class TokenModel:
         self.temperature = temperature
         self.precision: Precision = precision
         self.separable = _head_is_plain(model)
+        self.layers: PackedLayers | None = None
+
+    def quicken(self, activation_bytes: int) -> None:
+        """Compute packs by :class:`PackedLayers` where the model is large enough to gain by it.
+
+        Args:
+            activation_bytes: What one pass may keep for its backward pass; a pack that needs more
+                keeps the inputs of the layers alone.
+        """
+        large = sum(p.numel() for p in self.model.parameters()) >= SMALLEST
+        if large and self.half and self.separable and why_not_packed(self.model) is None:
+            made = PackedLayers(self.model, activation_bytes)
+            self.layers = made if made.agrees() else None
+
+    @property
+    def half(self) -> bool:
+        """Whether products are made in bfloat16."""
+        return self.precision == "bfloat16" or (
+            self.precision == "auto" and has_bfloat16(self.device)
+        )
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Number format of the weights."""
+        return next(self.model.parameters()).dtype
+
+    @property
+    def exact(self) -> bool:
+        """Whether weights and products are in float32."""
+        return self.dtype == torch.float32 and not self.half
 
     @property
     def device(self) -> torch.device:
@@ -55,6 +87,8 @@ class TokenModel:
 
     def hidden(self, batch: MicroBatch) -> Tensor:
         """Return last hidden states ``[rows, columns, hidden]``."""
+        if self.layers is not None and batch.layout is not None:
+            return self.layers(batch)
         with self.autocast():
             return self.model.get_decoder()(**batch.inputs()).last_hidden_state
 
@@ -75,6 +109,9 @@ class TokenModel:
 
     def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         head: nn.Module = self.model.get_output_embeddings()
+        if self.layers is not None and type(head) is nn.Linear and head.bias is None:
+            own = (self.temperature, self.entropy_gradient)
+            return head_scores(states, head.weight, targets, *own)
         rows = max(1, LOGITS_PER_CHUNK // int(self.model.config.vocab_size))
 
         def piece(part: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,10 +129,7 @@ class TokenModel:
 
     def autocast(self) -> Any:
         """Return the context that the model runs in."""
-        half = self.precision == "bfloat16" or (
-            self.precision == "auto" and has_bfloat16(self.device)
-        )
-        if not half:
+        if not self.half:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 

@@ -41,17 +41,7 @@ class _TokenScores(torch.autograd.Function):
         logprobs, entropies, totals = (
             torch.empty(shape, dtype=torch.float32, device=device) for _ in range(3)
         )
-        for at in _pieces(logits):
-            x = _tempered(logits[at], temperature)
-            top = x.amax(-1, keepdim=True)
-            mass = (x - top).exp_()
-            whole = mass.sum(-1)
-            total = top[:, 0] + whole.log()
-            mean = torch.linalg.vecdot(mass, x) / whole
-            if not bool(mean.isfinite().all()):  # ruled-out tokens: 0 * -inf counts as 0
-                mean = torch.linalg.vecdot(mass, x.nan_to_num(neginf=0.0)) / whole
-            totals[at], entropies[at] = total, (total - mean).clamp_(0.0)
-            logprobs[at] = x.gather(-1, targets[at][:, None])[:, 0] - total
+        measure_into(logits, targets, temperature, (logprobs, entropies, totals))
         ctx.save_for_backward(logits, targets, totals, entropies)
         ctx.temperature, ctx.entropy_gradient = temperature, entropy_gradient
         if not entropy_gradient:
@@ -61,18 +51,66 @@ class _TokenScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         logits, targets, totals, entropies = ctx.saved_tensors
-        of_logprobs, of_entropies = grads
         out = torch.empty_like(logits)
-        for at in _pieces(logits):
-            logp = _tempered(logits[at], ctx.temperature) - totals[at][:, None]
-            p = logp.exp()
-            grad = p * -of_logprobs[at][:, None]
-            if ctx.entropy_gradient:
-                logp = logp.nan_to_num(neginf=0.0)
-                grad -= p * (logp + entropies[at][:, None]) * of_entropies[at][:, None]
-            grad.scatter_add_(-1, targets[at][:, None], of_logprobs[at][:, None])
-            out[at] = grad if ctx.temperature == 1.0 else grad / ctx.temperature
+        of_entropies = grads[1] if ctx.entropy_gradient else None
+        found = (totals, entropies)
+        slopes_into(logits, targets, ctx.temperature, found, (grads[0], of_entropies), out)
         return out, None, None, None
+
+
+def measure_into(
+    logits: Tensor, targets: Tensor, temperature: float, out: tuple[Tensor, Tensor, Tensor]
+) -> None:
+    """Write log-probabilities, entropies and logarithms of the sums of exponentials ``[n]``.
+
+    Args:
+        logits: ``[n, vocabulary]``.
+        targets: ``[n]``.
+        temperature: Divides the logits.
+        out: The three.
+    """
+    logprobs, entropies, totals = out
+    for at in _pieces(logits):
+        x = _tempered(logits[at], temperature)
+        top = x.amax(-1, keepdim=True)
+        mass = (x - top).exp_()
+        whole = mass.sum(-1)
+        total = top[:, 0] + whole.log()
+        mean = torch.linalg.vecdot(mass, x) / whole
+        if not bool(mean.isfinite().all()):  # ruled-out tokens: 0 * -inf counts as 0
+            mean = torch.linalg.vecdot(mass, x.nan_to_num(neginf=0.0)) / whole
+        totals[at], entropies[at] = total, (total - mean).clamp_(0.0)
+        logprobs[at] = x.gather(-1, targets[at][:, None])[:, 0] - total
+
+
+def slopes_into(
+    logits: Tensor,
+    targets: Tensor,
+    temperature: float,
+    found: tuple[Tensor, Tensor],
+    grads: tuple[Tensor, Tensor | None],
+    out: Tensor,
+) -> None:
+    """Write the gradient of logits ``[n, vocabulary]``; ``out`` may be the logits themselves.
+
+    Args:
+        logits: As measured.
+        targets: ``[n]``.
+        temperature: As measured.
+        found: Logarithms of the sums of exponentials, and entropies ``[n]``.
+        grads: Of log-probabilities and of entropies ``[n]``; None for no gradient of entropies.
+        out: Written.
+    """
+    (totals, entropies), (of_logprobs, of_entropies) = found, grads
+    for at in _pieces(logits):
+        logp = _tempered(logits[at], temperature) - totals[at][:, None]
+        p = logp.exp()
+        grad = p * -of_logprobs[at][:, None]
+        if of_entropies is not None:
+            logp = logp.nan_to_num(neginf=0.0)
+            grad -= p * (logp + entropies[at][:, None]) * of_entropies[at][:, None]
+        grad.scatter_add_(-1, targets[at][:, None], of_logprobs[at][:, None])
+        out[at] = grad if temperature == 1.0 else grad / temperature
 
 
 def _tempered(logits: Tensor, temperature: float) -> Tensor:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from turngym.algos.core.annotators import OldLogprobs
 from turngym.algos.core.forest import Forest, Group, Tree, Turn
 from turngym.algos.core.protocols import Credits, LossBatch, Norm
-from turngym.algos.learner.importance_weights import check_importance, weighed
+from turngym.algos.learner.importance_weights import check_importance, importance_cap, weighed
 from turngym.algos.losses import PolicyLoss
 from turngym.algos.losses.policy import Clip
 from turngym.algos.recipes import make_recipe
@@ -124,3 +124,16 @@ def test_recipes_that_weights_would_not_correct_are_refused() -> None:
     )
     with pytest.raises(BadValueError, match="count twice"):
         check_importance(sampled, 2.0)
+
+
+def test_large_models_have_a_cap_where_nothing_is_asked_for() -> None:
+    grpo = make_recipe("grpo", {}, small=True)
+    large, tiny = 134_515_008, 1_000_000
+    assert importance_cap(None, grpo, large, same_numbers=False) == 2.0
+    assert importance_cap(None, grpo, large, same_numbers=True) is None
+    assert importance_cap(None, grpo, tiny, same_numbers=False) is None
+    assert importance_cap(3.0, grpo, tiny, same_numbers=True) == 3.0
+    assert importance_cap(0, grpo, large, same_numbers=False) is None
+    for name in ("stepdpo", "sft"):  # what cannot be weighed is left alone unless it is asked for
+        assert importance_cap(None, make_recipe(name, {}, small=True), large, False) is None
+    check_importance(make_recipe("sft", {}, small=True), 0)

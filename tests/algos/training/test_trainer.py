@@ -30,6 +30,8 @@ from safetensors.torch import load_file
 
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.evaluation.result import RunResult
+from turngym.algos.learner import importance_weights
+from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.losses import PolicyLoss
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
@@ -37,6 +39,7 @@ from turngym.algos.rollouts import Chains
 from turngym.algos.runs.interrupts import held_interrupts
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import RunLockedError, read_metrics
+from turngym.algos.training import trainer as trainer_module
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig
 from turngym.algos.training.trainer import Trainer
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
@@ -160,6 +163,9 @@ sys.path[:0] = sys.argv[3:]
 from helpers import letters_world, training_runs
 from pathlib import Path
 from turngym.algos.training.config import Budget
+from turngym.algos.learner import importance_weights
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.training import trainer as trainer_module
 from turngym.algos.training.trainer import Trainer
 setup = training_runs.config(Path(sys.argv[1]), budget=Budget(steps=100_000), evals=())
 with Trainer(setup, sys.argv[2]) as trainer:
@@ -357,3 +363,21 @@ def test_a_tokenizer_without_pad_token_is_refused(tiny_model: Path, tmp_path: Pa
         path.write_text(json.dumps(data))
     with pytest.raises(BadValueError, match="no pad token"):
         Trainer(config(tmp_path / "model"), tmp_path / "run")
+
+
+# ---------------------------------------------------------------- engine and learner apart
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_run_weighs_and_shows_how_far_a_large_models_engine_is_off(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool
+) -> None:
+    monkeypatch.setattr(importance_weights, "DIFFERS_FROM", 1)
+    setup = config(tiny_model, engine_dtype="float32" if exact else "bfloat16")
+    setup = dataclasses.replace(setup, learner=LearnerSettings(precision="float32"))
+    with Trainer(setup, tmp_path / "run") as trainer:
+        row = trainer.train_step()
+    assert ("update/importance_mean" in row) is not exact
+    assert trainer_module._apart({"update/logprob_diff_mean_nats": 0.0494}).endswith(
+        "engine 0.049 nats off"
+    )

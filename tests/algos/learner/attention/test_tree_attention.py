@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from transformers import (
     Gemma2ForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
 )
@@ -30,6 +33,7 @@ from turngym.algos.learner.attention.tree_attention import (
     attending,
     tree_attention,
 )
+from turngym.algos.learner.batching import prefix_sharing
 from turngym.algos.learner.batching.micro_batch import MicroBatch
 from turngym.algos.learner.batching.prefix_sharing import why_not_shared
 from turngym.algos.learner.batching.rows import rows_of
@@ -177,6 +181,37 @@ def test_a_model_that_ignores_positions_is_found_out() -> None:
         return forward(*args, **more)
 
     inner.forward = without_positions
+    assert "something else" in str(why_not_shared(model))
+
+
+def coarse(seed: int) -> Any:
+    """A model whose attention is so sharp that bfloat16 rounds it to something else."""
+    torch.manual_seed(seed)
+    config = LlamaConfig(**SMALL | {"num_hidden_layers": 4, "initializer_range": 0.2})
+    model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.q_proj.weight *= 32.0
+    return model
+
+
+def test_rounding_of_the_rows_is_no_reason_against_sharing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = coarse(3)
+    monkeypatch.setattr(prefix_sharing, "HALF_TOLERANCE", 0.01)  # as rounding is where depth is 30
+    with pytest.warns(UserWarning, match=r"prefixes are shared: .* off float32 and rows are"):
+        assert why_not_shared(model) is None
+    monkeypatch.setattr(prefix_sharing, "WIDE_PARAMETERS", 20_000)  # then with fewer layers
+    with pytest.warns(UserWarning, match="prefixes are shared"):
+        assert why_not_shared(model) is None
+    assert len(model.model.layers) == 4
+
+    def without_positions(self: Any, *args: Any, position_ids: Any = None, **more: Any) -> Any:
+        return type(self).forward(self, *args, **more)
+
+    inner = model.get_decoder()
+    inner.forward = MethodType(without_positions, inner)
     assert "something else" in str(why_not_shared(model))
 
 

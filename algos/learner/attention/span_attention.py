@@ -1,0 +1,132 @@
+"""Attention over a pack, span by span, for models whose products take most of the time.
+
+As :mod:`~turngym.algos.learner.attention.block_attention`, but made for large heads and long
+contexts: query heads that share a key head are rows of one product, so that nothing is repeated;
+and no attention weights are kept for the backward pass, which makes them again from the scores, a
+piece of the queries at a time. Memory grows with the tokens alone, whatever their contexts are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ....agents.models import causal_attention
+from ....agents.models.causal_attention import causal_weights
+from .packing import Block, Range
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Tokens that follow each other, and what all of them see before themselves.
+
+    Attributes:
+        prefix: Ranges of the pack, in order.
+        start: First own token.
+        stop: One past the last.
+    """
+
+    prefix: tuple[Range, ...]
+    start: int
+    stop: int
+
+    @property
+    def n_prefix(self) -> int:
+        """Tokens of the prefix."""
+        return sum(stop - start for start, stop in self.prefix)
+
+    def gather(self, x: Tensor) -> Tensor:
+        """Return what the last token sees of ``[heads, tokens, width]``."""
+        if self.prefix and self.prefix[-1][1] == self.start:
+            parts = [*self.prefix[:-1], (self.prefix[-1][0], self.stop)]
+        else:
+            parts = [*self.prefix, (self.start, self.stop)]
+        found = [x[:, start:stop] for start, stop in parts]
+        return found[0] if len(found) == 1 else torch.cat(found, 1)
+
+    def add(self, grad: Tensor, out: Tensor) -> None:
+        """Add the gradient of :meth:`gather` to its tokens in ``out``."""
+        at = 0
+        for start, stop in (*self.prefix, (self.start, self.stop)):
+            out[:, start:stop] += grad[:, at : at + stop - start]
+            at += stop - start
+
+    def pieces(self) -> Iterator[Range]:
+        """Return own tokens, counted from ``start``, that are computed together."""
+        step, count = causal_attention.QUERIES, self.stop - self.start
+        for first in range(0, count, step):
+            yield first, min(first + step, count)
+
+
+def spans_of(blocks: Iterable[Block]) -> tuple[Span, ...]:
+    """Return the spans of blocks, contexts before what continues them."""
+    return tuple(
+        Span(block.prefix, start, start + length)
+        for block in blocks
+        for start, length in zip(block.starts, block.lengths, strict=True)
+    )
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]) -> Tensor:
+    """Return what every token sees, ``[key heads, tokens, group * width]``.
+
+    Args:
+        q: Queries, scaled; those of the heads that share a key head side by side
+            ``[key heads, tokens, group * width]``.
+        k: Keys ``[key heads, tokens, width]``.
+        v: Values, the same.
+        spans: What sees what; every token is in one.
+    """
+    out = torch.empty_like(q)
+    for span in spans:
+        keys, values = span.gather(k), span.gather(v)
+        for a, b in span.pieces():
+            some = _queries(q, span, a, b, k.shape[-1])
+            weights = causal_weights(some, keys, span.n_prefix + a, span.n_prefix + b)
+            seen = torch.bmm(weights, values[:, : weights.shape[-1]])
+            out[:, span.start + a : span.start + b] = seen.view(len(q), b - a, -1)
+    return out
+
+
+def attend_backward(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of queries, keys and values of :func:`attend`.
+
+    Args:
+        grad: Of the output, in its shape.
+        q: As given to :func:`attend`.
+        k: The same.
+        v: The same.
+        spans: The same.
+
+    Returns:
+        Queries' in their number format; keys' and values' in float32: they are sums over many.
+    """
+    width = k.shape[-1]
+    of_q = torch.empty_like(q)
+    of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
+    for span in spans:
+        keys, values = span.gather(k), span.gather(v)
+        own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
+        for a, b in span.pieces():
+            some, towards = (_queries(x, span, a, b, width) for x in (q, grad))
+            weights = causal_weights(some, keys, span.n_prefix + a, span.n_prefix + b)
+            n = weights.shape[-1]
+            slopes = torch.bmm(towards, values[:, :n].mT)
+            slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, weights.dtype)
+            own_v[:, :n] += torch.bmm(weights.mT, towards)
+            own_k[:, :n] += torch.bmm(slopes.mT, some)
+            mine = torch.bmm(slopes, keys[:, :n]).view(len(q), b - a, -1)
+            of_q[:, span.start + a : span.start + b] = mine
+        span.add(own_k, of_k)
+        span.add(own_v, of_v)
+    return of_q, of_k, of_v
+
+
+def _queries(x: Tensor, span: Span, a: int, b: int, width: int) -> Tensor:
+    """Return tokens ``a`` to ``b`` of a span as ``[key heads, (b - a) * group, width]``."""
+    return x[:, span.start + a : span.start + b].reshape(len(x), -1, width)

@@ -1,0 +1,88 @@
+"""Output layer, log-probability and entropy as one function, for large vocabularies on a CPU.
+
+The table of logits is made some rows at a time, in one buffer, forward and again backward; the
+layer's weights are narrowed once a pass, and not once for every piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .token_scores import measure_into, slopes_into
+
+BUFFER_ENTRIES = 2**24
+"""Most logits that are held at a time."""
+
+
+def head_scores(
+    states: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    temperature: float,
+    entropy_gradient: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Compute log-probabilities and entropies ``[n]`` in nats, float32; products in bfloat16.
+
+    Args:
+        states: Last hidden states ``[n, hidden]``.
+        weight: Of the output layer, which has no bias ``[vocabulary, hidden]``.
+        targets: Token ids ``[n]``.
+        temperature: Divides the logits.
+        entropy_gradient: Whether the entropies carry gradient.
+    """
+    return _HeadScores.apply(states, weight, targets, temperature, entropy_gradient)
+
+
+class _HeadScores(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        targets: Tensor,
+        temperature: float,
+        entropy_gradient: bool,
+    ) -> tuple[Tensor, Tensor]:
+        logprobs, entropies, totals = torch.empty(3, len(targets))
+        narrow, head = states.bfloat16(), weight.bfloat16()
+        for at, logits in _pieces(len(targets), head):
+            torch.mm(narrow[at], head.t(), out=logits)
+            out = (logprobs[at], entropies[at], totals[at])
+            measure_into(logits, targets[at], temperature, out)
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(states, weight, targets, totals, entropies)
+            ctx.temperature, ctx.entropy_gradient = temperature, entropy_gradient
+        if not entropy_gradient:
+            ctx.mark_non_differentiable(entropies)
+        return logprobs, entropies
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        states, weight, targets, totals, entropies = ctx.saved_tensors
+        narrow, head = states.bfloat16(), weight.bfloat16()
+        of_states = torch.empty_like(states)
+        of_weight = torch.zeros(weight.shape) if ctx.needs_input_grad[1] else None
+        for at, logits in _pieces(len(targets), head):
+            torch.mm(narrow[at], head.t(), out=logits)
+            slopes = (grads[0][at], grads[1][at] if ctx.entropy_gradient else None)
+            found = (totals[at], entropies[at])
+            slopes_into(logits, targets[at], ctx.temperature, found, slopes, logits)
+            of_states[at] = logits @ head
+            if of_weight is not None:
+                of_weight += logits.t() @ narrow[at]
+        if of_weight is not None:
+            of_weight = of_weight.to(weight.dtype)
+        return of_states, of_weight, None, None, None
+
+
+def _pieces(n: int, head: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Return slices of rows and a place for their logits, the same memory every time."""
+    step = max(1, min(n, BUFFER_ENTRIES // len(head)))
+    buffer = torch.empty(step, len(head), dtype=head.dtype)
+    for first in range(0, n, step):
+        at = slice(first, min(first + step, n))
+        yield at, buffer[: at.stop - at.start]

@@ -1,0 +1,207 @@
+"""The packed layers of large models on a CPU, against the model's own layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.branching import branching
+from helpers.nets import SMALL, small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from turngym.agents.models import causal_attention
+from turngym.algos.core.protocols import Credits
+from turngym.algos.learner import model_bundle
+from turngym.algos.learner.attention.packing import Pack
+from turngym.algos.learner.attention.span_attention import attend, attend_backward, spans_of
+from turngym.algos.learner.attention.tree_attention import NAME, TreeLayout, attending
+from turngym.algos.learner.batching.micro_batch import MicroBatch
+from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
+from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.scoring import head_scores as heads
+from turngym.algos.learner.scoring import scoring
+from turngym.algos.learner.scoring.packed_layers import PackedLayers, why_not_packed
+from turngym.algos.learner.scoring.token_scores import token_scores
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import make_recipe
+
+CPU = torch.device("cpu")
+
+
+@given(seed=st.integers(0, 2**20), queries=st.sampled_from([1, 3, 128]))
+@settings(max_examples=12, deadline=None)
+def test_spans_attend_as_one_mask_does(seed: int, queries: int) -> None:
+    rows = rows_of(branching(seed, turns=5))
+    pack = Pack.of([r.ids for r in rows], [r.numbers for r in rows])
+    rng = torch.Generator().manual_seed(seed)
+    q, k, v, grad = (
+        torch.randn(2, len(pack), width, generator=rng) for width in (3 * 8, 8, 8, 3 * 8)
+    )
+    before = causal_attention.QUERIES
+    causal_attention.QUERIES = queries
+    try:
+        out = attend(q, k, v, spans_of(pack.blocks))
+        slopes = attend_backward(grad, q, k, v, spans_of(pack.blocks))
+    finally:
+        causal_attention.QUERIES = before
+    wanted = [x.clone().requires_grad_() for x in (q, k, v)]
+    apart = wanted[0].unflatten(-1, (3, 8)).transpose(1, 2).flatten(0, 1)
+    mask = TreeLayout.of(pack, CPU, "mask").mask()[0]
+    shared = [x.repeat_interleave(3, 0) for x in wanted[1:]]
+    one = torch.nn.functional.scaled_dot_product_attention(
+        apart, *shared, attn_mask=mask, scale=1.0
+    )
+    one = one.unflatten(0, (2, 3)).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(out, one, rtol=1e-4, atol=1e-5)
+    one.backward(grad)
+    for mine, x in zip(slopes, wanted, strict=True):
+        torch.testing.assert_close(mine, x.grad, rtol=1e-4, atol=1e-4)
+
+
+def batch_of(seed: int) -> MicroBatch:
+    return MicroBatch.packed(rows_of(branching(seed, turns=5)), CPU)
+
+
+def gradients(model: Any, states: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    model.zero_grad()
+    hidden = states()
+    towards = torch.randn(hidden.shape, generator=torch.Generator().manual_seed(0))
+    hidden.backward(towards.to(hidden.dtype))
+    flat = torch.cat([p.grad.flatten() for p in model.get_decoder().parameters()])
+    return hidden.detach().float(), flat
+
+
+def distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float((a - b).detach().norm() / b.detach().norm())
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+def test_as_far_from_float32_as_the_models_own_layers(family: str) -> None:
+    model = small(family)
+    torch.manual_seed(0)
+    if family == "qwen2":
+        for layer in model.model.layers:
+            for part in (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj):
+                torch.nn.init.normal_(part.bias, std=0.3)
+    assert why_not_packed(model) is None
+    batch = batch_of(1)
+
+    def own(half: bool) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half), attending([model], NAME):
+            return model.model(**batch.inputs()).last_hidden_state
+
+    truth = gradients(model, lambda: own(False))
+    theirs = gradients(model, lambda: own(True))
+    mine = gradients(model, lambda: PackedLayers(model)(batch))
+    for a, b, exact in zip(mine, theirs, truth, strict=True):
+        assert 0 < distance(a, exact) < 1.5 * distance(b, exact)
+    again = gradients(model, lambda: PackedLayers(model, activation_bytes=0)(batch))
+    assert torch.equal(mine[1], again[1])  # each layer computed twice is the same
+
+
+def test_other_models_are_left_to_their_own_layers() -> None:
+    assert "Qwen3ForCausalLM is none of" in str(why_not_packed(small("qwen3")))
+    assert "activation" in str(why_not_packed(small("llama", hidden_act="gelu")))
+    assert "biases behind" in str(why_not_packed(small("llama", attention_bias=True)))
+    model = small("llama")
+    assert PackedLayers(model).agrees()
+    forward = model.model.layers[0].mlp.forward
+    model.model.layers[0].mlp.forward = lambda x: 2 * forward(x)
+    assert not PackedLayers(model).agrees()
+
+
+@pytest.mark.parametrize("entropy", [True, False])
+def test_the_head_in_pieces(entropy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "BUFFER_ENTRIES", 5 * 40)
+    rng = torch.Generator().manual_seed(0)
+    states, weight = (torch.randn(n, 16, generator=rng).bfloat16() for n in (12, 40))
+    targets = torch.randint(40, (12,), generator=rng)
+    towards = torch.randn(2, 12, generator=rng)
+    found = []
+    for own in (True, False):
+        s, w = (x.clone().float().requires_grad_() for x in (states, weight))
+        if own:
+            scores = heads.head_scores(s, w, targets, 0.7, entropy)
+        else:
+            scores = token_scores((s @ w.t()).bfloat16(), targets, 0.7, entropy)
+        (scores[0] @ towards[0] + (scores[1] @ towards[1] if entropy else 0.0)).backward()
+        found.append((*scores, s.grad, w.grad))
+    for mine, other in zip(*found, strict=True):
+        assert distance(mine, other) < 0.01
+
+
+def kept_bytes(length: int, model: Any) -> float:
+    """Bytes per token that a pass over one path keeps for its backward pass."""
+    row = Row(
+        np.arange(length) % 300,
+        np.array([length - 1]),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.float32),
+        np.arange(length),
+    )
+    batch = MicroBatch.packed([row], CPU)
+    weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def pack(t: torch.Tensor) -> torch.Tensor:
+        storage = t.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return t
+
+    tokens = scoring.TokenModel(model, 1.0, "bfloat16")
+    tokens.quicken(2**40)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        states = tokens.hidden(batch)
+    assert states.requires_grad
+    return sum(kept.values()) / length
+
+
+def test_memory_of_a_token_does_not_grow_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = LlamaForCausalLM(LlamaConfig(**SMALL | {"max_position_embeddings": 2048})).eval()
+    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    short, long = kept_bytes(64, model), kept_bytes(1024, model)
+    assert long < 1.1 * short
+    said = PackedLayers(model).bytes_per_token
+    assert said < long < said + 8 * 4 * SMALL["hidden_size"]  # beside the embedding and last norm
+
+
+def test_a_large_models_micro_batches_fit_into_the_memory_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forest = branching(3, turns=4)
+    rows = rows_of(forest)
+    rng = np.random.default_rng(0)
+    credits = Credits([rng.normal(size=row.n_act).astype(np.float32) for row in rows])
+    recipe = make_recipe("grpo", {"optim.minibatches": 1, "optim.warmup_steps": 0})
+
+    def updated(model: Any, **more: Any) -> tuple[Learner, dict[str, float]]:
+        made = LearnerSettings(precision="bfloat16", **more)
+        learner = Learner(model, recipe, pad_id=0, settings=made)
+        ref = {"ref_logprobs": learner.ref_logprobs(forest)}
+        return learner, learner.update(forest, ref, credits)
+
+    small_one, before = updated(small("llama"))
+    assert small_one.models.tokens.layers is None  # small models compute as ever
+    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    large, row = updated(small("llama"))
+    layers = large.models.tokens.layers
+    assert layers is not None
+    assert large.models.batching.token_budget == 8192
+    assert row["update/loss"] == pytest.approx(before["update/loss"], abs=0.02)
+    assert row["update/grad_norm"] == pytest.approx(before["update/grad_norm"], rel=0.05)
+    trees = {(r.group, r.tree) for r in rows}
+    largest = max(distinct_tokens([r for r in rows if (r.group, r.tree) == tree]) for tree in trees)
+    monkeypatch.setattr(model_bundle, "ACTIVATION_BYTES", layers.bytes_per_token * largest)
+    tight, again = updated(small("llama"))
+    cut = [batch.ids.numel() for _, batch in tight.models.batching(rows, list(range(len(rows))))]
+    assert len(cut) > 1
+    assert max(cut) == tight.models.batching.token_budget == largest
+    assert again["update/grad_norm"] == pytest.approx(row["update/grad_norm"], rel=0.05)
+    off, _ = updated(small("llama"), shared_prefix=False)
+    assert off.models.tokens.layers is None
