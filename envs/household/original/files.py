@@ -21,6 +21,8 @@ FILE_NAME = "game.tw-pddl"
 PACKED = (".json", ".json.gz")
 UNUSED = ("movable", "Sliced")
 """Games whose path says so are skipped, as the original skips them."""
+_PARTS_OF_A_SPLIT = 3
+"""Kind of task, trial and file: parts of a path below the folder of a split."""
 _TASK = re.compile(r'"task"\s*:\s*\[\s*\{\s*"rhs"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -79,7 +81,10 @@ def read_game_files(place: str | Path) -> Iterator[GameFile]:
     singles = sorted(root.rglob(FILE_NAME)) if root.is_dir() else []
     if singles:
         for path in singles:
-            yield _read_single(path, path.relative_to(root).as_posix())
+            relative = path.relative_to(root)
+            if len(relative.parts) == _PARTS_OF_A_SPLIT:  # the folder is a split
+                relative = Path(root.resolve().name) / relative
+            yield _read_single(path, relative.as_posix())
         return
     packs = sorted(p for p in root.glob("*") if p.name.endswith(PACKED)) if root.is_dir() else []
     games = [game for path in packs for game in _read_packed(path)]

@@ -53,6 +53,7 @@ def test_games_as_downloaded_say_their_task_in_the_grammar(tmp_path: Path) -> No
     source = load_game_files(str(tmp_path), (LIGHT,))
     assert source.sizes() == {"valid_train": 1, "valid_unseen": 1}
     assert all("solvable" in reason for reason in source.left_out.values())
+    assert load_game_files(str(tmp_path / "valid_unseen"), (LIGHT,)).sizes() == {"valid_unseen": 1}
 
 
 def test_games_that_the_original_skips_are_skipped(tmp_path: Path) -> None:
