@@ -75,6 +75,7 @@ EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
 NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("ppo", "Spawn-v0"): "0.00; by construction GAE ends with the session, so asking only costs",
     ("tarlppo", "Spawn-v0"): "0.16; GAE ends with the session, as in ppo",
+    ("hgpo", "Recall-v0"): "0.42; cause not established",
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
 }
 """Cells that did not learn with what was tried, and what is known of the reason."""
