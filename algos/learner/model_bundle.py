@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -27,6 +27,7 @@ from .critic import Critic
 from .gradient_checkpointing import check_recomputable, recomputing
 from .loss_traits import reads_entropy
 from .parallel.team import Team
+from .scoring.kept_memory import KeptMemory
 from .scoring.lean_layers import LeanLayers
 from .scoring.packed_layers import PackedLayers
 from .scoring.scoring import (
@@ -97,6 +98,7 @@ class Models:
             shared=self.unshared_because is None,
             whole_trees=recipe.loss.whole_trees,
             always=quick is not None,
+            fitting=self._fitting_rows() if quick is None else None,
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)
@@ -314,6 +316,14 @@ class Models:
         if self.settings.gradient_checkpointing:
             return most
         return max(1, min(most, ACTIVATION_BYTES // layers.bytes_per_token))
+
+    def _fitting_rows(self) -> Callable[[int], int] | None:
+        """Return the tokens that fit into memory where a large model computes by its own layers."""
+        large = self.tokens.large and self.tokens.device.type == "cpu" and self.team.alone
+        if not large or self.settings.gradient_checkpointing:
+            return None
+        kept = KeptMemory.measured(self.tokens, self.tokens.device)
+        return lambda longest: max(1, int(ACTIVATION_BYTES / kept.of(1, longest)))
 
     def _unshared(self) -> str | None:
         """Return why prefixes are not shared; None when they are."""

@@ -19,7 +19,8 @@ class LearnerSettings:
     Attributes:
         micro_batch_tokens: Maximum tokens of one forward pass of training, distinct ones where
             prefixes are shared and padded ones elsewhere; less needs less memory. A tree is never
-            cut where prefixes are shared: a larger one is one forward pass.
+            cut where prefixes are shared: a larger one is one forward pass. On a CPU models from 34
+            million weights take fewer where those would keep more than 1.5 GiB.
         precision: Number format of training: bfloat16 runs the models under autocast, weights and
             optimiser stay as they are; auto does so where the device computes in it.
         critic: PPO's critic: an own backbone, or a head shared with the policy.

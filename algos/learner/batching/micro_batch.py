@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -139,6 +139,8 @@ class Batching:
         whole_trees: Never cut a tree, padded or not: the loss compares its paths.
         always: Whether distinct tokens are packed even where that saves few: a model that computes
             packs best.
+        fitting: Most tokens of a micro batch whose longest row has so many; None for no limit
+            but ``token_budget``.
     """
 
     token_budget: int
@@ -147,11 +149,17 @@ class Batching:
     shared: bool
     whole_trees: bool = False
     always: bool = False
+    fitting: Callable[[int], int] | None = None
 
     def __call__(
         self, rows: Sequence[Row], chosen: Sequence[int]
     ) -> Iterator[tuple[list[int], MicroBatch]]:
         """Yield row indices and tensors of every micro batch of the rows ``chosen``."""
+        if self.fitting is not None and len(chosen):
+            limit = self.fitting(max(len(rows[i].ids) for i in chosen))
+            limited = replace(self, token_budget=min(self.token_budget, limit), fitting=None)
+            yield from limited(rows, chosen)
+            return
         pack = self.shared and (self.always or self._pays(rows, chosen))
         if pack or self.whole_trees:
             parts = whole_micro_batches(rows, chosen, self.token_budget, padded=not pack)

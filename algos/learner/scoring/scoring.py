@@ -58,10 +58,14 @@ class TokenModel:
             activation_bytes: What one pass may keep for its backward pass; a pack that needs more
                 keeps the inputs of the layers alone.
         """
-        large = sum(p.numel() for p in self.model.parameters()) >= SMALLEST
-        if large and self.half and self.separable and why_not_packed(self.model) is None:
+        if self.large and self.half and self.separable and why_not_packed(self.model) is None:
             made = PackedLayers(self.model, activation_bytes)
             self.layers = made if made.agrees() else None
+
+    @property
+    def large(self) -> bool:
+        """Whether products, and not memory, take most of a pass on a CPU."""
+        return sum(p.numel() for p in self.model.parameters()) >= SMALLEST
 
     @property
     def half(self) -> bool:

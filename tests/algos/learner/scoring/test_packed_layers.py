@@ -25,6 +25,7 @@ from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.scoring import head_scores as heads
 from turngym.algos.learner.scoring import scoring
+from turngym.algos.learner.scoring.kept_memory import KeptMemory
 from turngym.algos.learner.scoring.packed_layers import PackedLayers, why_not_packed
 from turngym.algos.learner.scoring.token_scores import token_scores
 from turngym.algos.learner.settings import LearnerSettings
@@ -203,5 +204,26 @@ def test_a_large_models_micro_batches_fit_into_the_memory_for_them(
     assert len(cut) > 1
     assert max(cut) == tight.models.batching.token_budget == largest
     assert again["update/grad_norm"] == pytest.approx(row["update/grad_norm"], rel=0.05)
-    off, _ = updated(small("llama"), shared_prefix=False)
-    assert off.models.tokens.layers is None
+
+
+def test_padded_rows_of_a_large_model_fit_into_the_memory_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = rows_of(branching(3, turns=4))
+    recipe = make_recipe("sft", {"optim.minibatches": 1})
+    made = LearnerSettings(precision="bfloat16", shared_prefix=False)
+    assert Learner(small("llama"), recipe, pad_id=0, settings=made).models.batching.fitting is None
+    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    models = Learner(small("llama"), recipe, pad_id=0, settings=made).models
+    assert models.tokens.layers is None
+    kept = KeptMemory.measured(models.tokens, CPU)
+    # two layers: attention weights of 4 heads, at least in bfloat16, and more than the inputs
+    assert kept.slope >= 2 * 4 * 2
+    assert kept.base > PackedLayers(models.policy).bytes_per_token
+    longest = max(len(row.ids) for row in rows)
+    room = int(kept.of(3 * longest, longest)) + 1
+    monkeypatch.setattr(model_bundle, "ACTIVATION_BYTES", room)
+    models = Learner(small("llama"), recipe, pad_id=0, settings=made).models
+    sizes = [b.ids.numel() for _, b in models.batching(rows, list(range(len(rows))))]
+    assert len(sizes) > 1
+    assert longest <= max(sizes) <= 3 * longest

@@ -1,0 +1,183 @@
+"""A language model of another's making on few cores: update, memory and first pass of prompts.
+
+Run with ``pytest benchmarks/speed/test_speed_language_model.py --benchmark-only -s``. The model is
+a random one of SmolLM2-135M's shape with 4 of its 30 layers; with ``TURNGYM_LANGUAGE_MODEL`` set to
+the folder of a model of the Llama family, that one too. All in bfloat16, processor seconds, rivals
+in turns in one process.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from turngym.agents.engines.local import packed_decoder  # noqa: E402
+from turngym.agents.engines.local.engine import choose_forward  # noqa: E402
+from turngym.agents.engines.local.forward import Piece  # noqa: E402
+from turngym.agents.engines.local.kv_cache import KvPool  # noqa: E402
+from turngym.agents.models.loading import has_bfloat16, load_model  # noqa: E402
+from turngym.algos.core.forest import ROOT, Forest, Group, Tree, Turn, last_token_reward  # noqa: E402
+from turngym.algos.core.protocols import Credits  # noqa: E402
+from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of  # noqa: E402
+from turngym.algos.learner.learner import Learner  # noqa: E402
+from turngym.algos.learner.settings import LearnerSettings  # noqa: E402
+from turngym.algos.recipes import make_recipe  # noqa: E402
+
+FOLDER = os.environ.get("TURNGYM_LANGUAGE_MODEL", "")
+ROWS_AT_A_TIME = 4
+"""Of the plain loop: padded rows of a micro batch, about 2,000 tokens."""
+
+pytestmark = pytest.mark.skipif(
+    not has_bfloat16(torch.device("cpu")), reason="this processor does not multiply bfloat16"
+)
+
+
+@pytest.fixture(params=["four-layers", "folder"])
+def model(request: Any) -> Any:
+    if request.param == "folder":
+        if not FOLDER:
+            pytest.skip("TURNGYM_LANGUAGE_MODEL names no model folder")
+        return load_model(FOLDER, device="cpu")
+    config = transformers.LlamaConfig(
+        vocab_size=49_152,
+        hidden_size=576,
+        intermediate_size=1536,
+        num_hidden_layers=4,
+        num_attention_heads=9,
+        num_key_value_heads=3,
+        max_position_embeddings=8192,
+        tie_word_embeddings=True,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return transformers.LlamaForCausalLM(config).eval()
+
+
+def chains(vocabulary: int) -> Forest:
+    """8 chains of 3 turns after one prompt of 200: about 500 tokens each, 90 of them actions."""
+    rng = np.random.default_rng(0)
+    prompt = rng.integers(4, vocabulary, 200)
+    trees = []
+    for _ in range(8):
+        tree = Tree()
+        for depth in range(3):
+            n = int(rng.integers(22, 39))
+            seen = rng.integers(4, vocabulary, int(rng.integers(80, 131)))
+            tree.add(
+                Turn(
+                    parent=depth - 1 if depth else ROOT,
+                    obs_ids=seen if depth else prompt,
+                    act_ids=rng.integers(4, vocabulary, n),
+                    logprobs=np.full(n, -9.0, np.float32),
+                    entropies=np.full(n, 9.0, np.float32),
+                    rewards=last_token_reward(0.0, n),
+                    status="solved" if depth == 2 else "running",
+                )
+            )
+        trees.append(tree)
+    return Forest.of([Group("u", "t", trees)])
+
+
+def plain_update(model: Any, rows: list[Row], credits: Credits, optimizer: Any) -> None:
+    """Policy gradient of padded rows in torch alone: states, then logits of action tokens."""
+    order = sorted(range(len(rows)), key=lambda i: -len(rows[i].ids))
+    optimizer.zero_grad()
+    for first in range(0, len(order), ROWS_AT_A_TIME):
+        mine = [(rows[i], credits.advantages[i]) for i in order[first : first + ROWS_AT_A_TIME]]
+        ids = torch.zeros(len(mine), max(len(row.ids) for row, _ in mine), dtype=torch.int64)
+        for i, (row, _) in enumerate(mine):
+            ids[i, : len(row.ids)] = torch.from_numpy(row.ids)
+        with torch.autocast("cpu", torch.bfloat16):
+            states = model.model(input_ids=ids, use_cache=False).last_hidden_state
+            loss = torch.zeros(())
+            for i, (row, advantages) in enumerate(mine):
+                logits = model.lm_head(states[i, row.at - 1]).float()
+                wanted = torch.from_numpy(row.ids[row.at])
+                logprobs = logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
+                loss = loss - (logprobs * torch.from_numpy(advantages)).mean()
+        loss.backward()
+    optimizer.step()
+
+
+def in_turns(rounds: int, *work: Callable[[], Any]) -> list[float]:
+    """Median processor seconds of each; the first round does not count."""
+    times: list[list[float]] = [[] for _ in work]
+    for _ in range(rounds + 1):
+        for found, one in zip(times, work, strict=True):
+            began = time.process_time()
+            one()
+            found.append(time.process_time() - began)
+    return [statistics.median(found[1:]) for found in times]
+
+
+@pytest.mark.timeout(1200)
+def test_update_against_a_plain_loop(benchmark: Any, model: Any) -> None:
+    forest = chains(model.config.vocab_size)
+    rows = rows_of(forest)
+    rng = np.random.default_rng(0)
+    credits = Credits([rng.normal(size=row.n_act).astype(np.float32) for row in rows])
+    recipe = make_recipe("grpo", {"optim.minibatches": 1, "optim.warmup_steps": 0, "kl.coef": 0.0})
+    ours = Learner(model, replace(recipe, annotators=()), pad_id=0, settings=LearnerSettings())
+    assert ours.models.tokens.layers is not None
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
+    mine, plain = benchmark.pedantic(
+        in_turns,
+        args=(
+            2,
+            lambda: ours.update(forest, {}, credits),
+            lambda: plain_update(model, rows, credits, optimizer),
+        ),
+        rounds=1,
+    )
+    tokens = sum(len(row.ids) for row in rows)
+    print(
+        f"\nupdate of {tokens} tokens, {distinct_tokens(rows)} distinct: {mine:.2f} s, plain loop "
+        f"{plain:.2f} s, ratio {plain / mine:.2f}"
+    )
+    benchmark.extra_info |= {"ours_s": mine, "plain_s": plain, "ratio": plain / mine}
+    assert plain / mine > (
+        1.8 if len(model.model.layers) > 8 else 1.2
+    )  # few layers: the head is half
+
+
+@pytest.mark.timeout(600)
+def test_first_pass_of_prompts(benchmark: Any, model: Any) -> None:
+    """32 prompts of 100 to 300 tokens, fed row by row and as padded squares with a mask."""
+    rng = np.random.default_rng(0)
+    forward: Any = choose_forward(model, torch.bfloat16, 512)
+    assert forward._by_row
+    pool = KvPool(forward.shape, 32, 2**30)
+    pieces = []
+    for n in rng.integers(100, 301, 32):
+        row = pool.acquire(int(n) + 64)
+        assert row is not None
+        pieces.append(Piece(row.index, 0, rng.integers(4, model.config.vocab_size, n)))
+    pieces.sort(key=lambda p: -len(p.ids))
+
+    def feed(by_row: bool) -> None:
+        forward._by_row = by_row
+        with torch.inference_mode():
+            for first in range(0, 32, 4):
+                forward.feed(pool, pieces[first : first + 4])
+
+    mine, padded = benchmark.pedantic(
+        in_turns, args=(2, lambda: feed(True), lambda: feed(False)), rounds=1
+    )
+    tokens = sum(len(p.ids) for p in pieces)
+    print(
+        f"\nfirst pass of {tokens} tokens: {mine:.2f} s, padded {padded:.2f} s, ratio "
+        f"{padded / mine:.2f}"
+    )
+    benchmark.extra_info |= {"ours_s": mine, "padded_s": padded, "ratio": padded / mine}
+    assert padded / mine > 1.1
+    assert sum(p.numel() for p in model.parameters()) >= packed_decoder.LARGE
