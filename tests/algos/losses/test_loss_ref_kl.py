@@ -151,10 +151,11 @@ def test_c2_opid() -> None:
 
 def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
     """Turn by turn; what two paths share is asked for once, what has none keeps its own."""
-    first = turn(obs_ids=np.array([1, 2]), n=2, told=np.array([9, 1, 2]))
+    hints = np.array([9, 1, 2]), np.array([8, 1, 2])
+    first = turn(obs_ids=np.array([1, 2]), n=2, hinted_prompt=hints[0])
     grown = tree(
         first,
-        turn(obs_ids=np.array([3]), n=1, parent=0, status="solved", told=np.array([8, 1, 2])),
+        turn(obs_ids=np.array([3]), n=1, parent=0, status="solved", hinted_prompt=hints[1]),
         turn(obs_ids=np.array([4]), n=1, parent=0, status="failed"),
     )
     forest = Forest.of([Group("g", "t", [grown])])
@@ -171,6 +172,18 @@ def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
     contexts = [asked.turns(p)[0].obs_ids.tolist() for p in asked]
     assert contexts == [[9, 1, 2], [8, 1, 2, 1, 2, 3]]
     assert [row.tolist() for row in found] == [[-1, -1, -1], [-1, -1, -2]]
+
+    class Start(Fixed):
+        def ref_logprobs(self, forest: Forest) -> Any:
+            return [np.full(forest.n_act(p), -7.0, np.float32) for p in forest]
+
+        def logprobs(self, forest: Forest) -> Any:
+            return [np.full(forest.n_act(p), -1.0, np.float32) for p in forest]
+
+    held = ContextLogprobs(weights="start")(forest, Start())["context_logprobs"]
+    assert [row.tolist() for row in held] == [[-7, -7, -7], [-7, -7, -1]]
+    by_start = make_recipe("opsd", {"context_logprobs.weights": "start"})
+    assert (by_start.reference, make_recipe("opsd").reference) == (True, False)
     bare = Forest.of([Group("g", "t", [tree(turn(status="solved"))])])
     with pytest.raises(BadValueError, match="no turn has a demonstration"):
         ContextLogprobs()(bare, Scorer())
@@ -187,6 +200,7 @@ def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
         lambda: HintedCredit(clip=0.0),
         lambda: ContextLogprobs(actions=0),
         lambda: ContextLogprobs(mistakes=2.0),
+        lambda: ContextLogprobs(weights="ema"),  # type: ignore[arg-type]
     ],
 )
 def test_settings_out_of_range_are_refused(make: Any) -> None:
