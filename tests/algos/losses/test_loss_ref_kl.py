@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,7 @@ def test_c1_its_expectation_is_the_gradient_of_the_divergence() -> None:
         live = policy.log().requires_grad_()
         b = batch([[0.0]], [[0.0]], teacher_logprobs=[[float(teacher[token].log())]])
         b.old_logprobs[0, 0] = float(policy[token].log())
-        b = type(b)(
-            **{name: getattr(b, name) for name in b.__slots__}
-            | {"logprobs": live.log_softmax(0)[token].double().view(1, 1)}
-        )
+        b = replace(b, logprobs=live.log_softmax(0)[token].double().view(1, 1))
         RefKlLoss()(b).loss.backward()
         assert live.grad is not None
         given -= policy[token] * live.grad
@@ -166,7 +164,8 @@ def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
             seen.append(forest)
             return [np.full(forest.n_act(p), -float(len(seen)), np.float32) for p in forest]
 
-    found = ContextLogprobs()(forest, Scorer())["context_logprobs"]
+    scorer: Any = Scorer()
+    found = ContextLogprobs()(forest, scorer)["context_logprobs"]
     asked, own = seen
     assert own is forest
     contexts = [asked.turns(p)[0].obs_ids.tolist() for p in asked]
@@ -180,14 +179,15 @@ def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
         def logprobs(self, forest: Forest) -> Any:
             return [np.full(forest.n_act(p), -1.0, np.float32) for p in forest]
 
-    held = ContextLogprobs(weights="start")(forest, Start())["context_logprobs"]
+    start: Any = Start()
+    held = ContextLogprobs(weights="start")(forest, start)["context_logprobs"]
     assert [row.tolist() for row in held] == [[-7, -7, -7], [-7, -7, -1]]
     by_start = make_recipe("opsd", {"context_logprobs.weights": "start"})
     assert (by_start.reference, make_recipe("opsd").reference) == (True, False)
     bare = Forest.of([Group("g", "t", [tree(turn(status="solved"))])])
     with pytest.raises(BadValueError, match="no turn has a demonstration"):
-        ContextLogprobs()(bare, Scorer())
-    assert ContextLogprobs()(Forest.of([]), Scorer()) == {"context_logprobs": []}
+        ContextLogprobs()(bare, scorer)
+    assert ContextLogprobs()(Forest.of([]), scorer) == {"context_logprobs": []}
 
 
 @pytest.mark.parametrize(

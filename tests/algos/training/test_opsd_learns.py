@@ -61,7 +61,7 @@ def test_a_demonstration_teaches_what_no_outcome_does(tmp_path: Path) -> None:
         return sum(last) / len(last)
 
     assert all(rows[0]["rollout/success_frac"] == 0.0 for rows in found.values())
-    assert right("opsd") > 0.5  # of three seeds .60 to .70
+    assert right("opsd") > 0.5  # three seeds had .57 to .70
     assert right("wrong") < CHANCE
     assert right("grpo") == pytest.approx(CHANCE, abs=0.1)
     assert all(row["update/grad_norm"] == 0.0 for row in found["grpo"])
