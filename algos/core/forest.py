@@ -68,7 +68,7 @@ class Turn:
         gold_opener: What an action writes before the final answer ``[n]``; empty unless the runner
             records the accepted answers, on the first turn of a context.
         gold: The accepted final answers, likewise.
-        told: The first prompt of the context with a demonstration in it ``[n]``, see
+        hinted_prompt: The first prompt of the context with a demonstration in it ``[n]``, see
             :class:`~turngym.algos.core.privileged.ContextLogprobs`; empty unless the runner
             records demonstrations. The policy has not seen it.
     """
@@ -97,7 +97,7 @@ class Turn:
     end_state: str = ""
     gold_opener: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
     gold: tuple[Ids, ...] = ()
-    told: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
+    hinted_prompt: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def reward(self) -> float:

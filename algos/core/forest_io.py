@@ -45,7 +45,7 @@ _LATER: dict[str, Any] = {
     **dict.fromkeys(("state", "end_state"), (StrictStr, "")),
     "gold_opener": (_Ids, Field(default_factory=lambda: np.zeros(0, np.int64))),
     "gold": (tuple[_Ids, ...], ()),
-    "told": (_Ids, Field(default_factory=lambda: np.zeros(0, np.int64))),
+    "hinted_prompt": (_Ids, Field(default_factory=lambda: np.zeros(0, np.int64))),
 }
 _ROW: dict[str, Any] = {**_FIELDS, **_LATER}
 _TURN: Any = create_model("Turn", **_ROW)

@@ -7,13 +7,13 @@ in its context (``context_logprobs``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
-from .checks import check_minimum, check_shares
+from .checks import check_choices, check_minimum, check_shares
 from .forest import ROOT, Edge, Forest, Group, Ids, Tree, Turn
 from .protocols import Annotator, Floats, Scorer
 
@@ -63,16 +63,20 @@ class ContextLogprobs(Annotator):
         actions: Most actions of a demonstration.
         mistakes: Probability per action that the expert errs; 1 demonstrates what is wrong, which
             is a control.
+        weights: Whose log-probabilities: of the policy as it is now (SDFT, prime-rl), or of the
+            policy that the run started from (TRL's default), which does not drift.
         intro: What stands in front of the demonstration's tags; empty saves a small model tokens.
     """
 
     actions: int = 8
     mistakes: float = 0.0
     intro: str = "This is how an expert would go on:\n"
+    weights: Literal["live", "start"] = "live"
 
     provides: ClassVar[frozenset[str]] = frozenset({"context_logprobs"})
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_minimum(self, actions=1)
         check_shares(self, "mistakes")
 
@@ -102,16 +106,18 @@ class ContextLogprobs(Annotator):
             line = forest.turns(path)
             for k, (at, turn) in enumerate(zip(path.turns, line, strict=True)):
                 place = path.group, path.tree, at
-                alone += not len(turn.told)
-                if len(turn.told) and place not in asked:
-                    asked[place] = Group(str(len(asked)), "", [_told(line[: k + 1])])
+                alone += not len(turn.hinted_prompt)
+                if len(turn.hinted_prompt) and place not in asked:
+                    asked[place] = Group(str(len(asked)), "", [_behind_hint(line[: k + 1])])
         if forest.paths and not asked:
             raise BadValueError(
                 "ContextLogprobs: no turn has a demonstration. They are recorded in rollouts of a "
                 "recipe that reads them; if these were, contexts have no room for one: use fewer "
                 "actions (annotators.context_logprobs.actions), or a model with a longer context."
             )
-        scores = dict(zip(asked, scorer.logprobs(Forest.of(list(asked.values()))), strict=True))
+        hinted = Forest.of(list(asked.values()))
+        known = scorer.logprobs(hinted) if self.weights == "live" else scorer.ref_logprobs(hinted)
+        scores = dict(zip(asked, known, strict=True))
         own = scorer.logprobs(forest) if alone else []
         rows: list[Floats] = []
         for i, path in enumerate(forest):
@@ -119,17 +125,17 @@ class ContextLogprobs(Annotator):
             start = 0
             for at, turn in zip(path.turns, forest.turns(path), strict=True):
                 stop = start + len(turn.act_ids)
-                told = scores.get((path.group, path.tree, at))
-                pieces.append(own[i][start:stop] if told is None else told)
+                found = scores.get((path.group, path.tree, at))
+                pieces.append(own[i][start:stop] if found is None else found)
                 start = stop
             rows.append(np.concatenate(pieces).astype(np.float32, copy=False))
         return {"context_logprobs": rows}
 
 
-def _told(line: list[Turn]) -> Tree:
+def _behind_hint(line: list[Turn]) -> Tree:
     """Return the last turn of a path as the only one, behind its demonstration and all before."""
     last = line[-1]
-    context: list[Ids] = [last.told]
+    context: list[Ids] = [last.hinted_prompt]
     for before, turn in zip([None, *line[:-1]], line, strict=True):
         if before is not None:
             context += [before.act_ids, turn.obs_ids]

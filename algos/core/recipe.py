@@ -194,7 +194,8 @@ class Recipe:
     @property
     def reference(self) -> bool:
         """Whether a frozen copy of the starting policy is needed."""
-        return "ref_logprobs" in self.needs
+        by_start = self.hints is not None and self.hints.weights == "start"
+        return "ref_logprobs" in self.needs or by_start
 
     def _check_hooks(self) -> None:
         reader = None

@@ -13,7 +13,7 @@ from .registry import SMALL_CHAINS, SMALL_HINTS, recipe
 
 @recipe(
     "GRPO plus the shift that a demonstration makes to each token",
-    small={**SMALL_CHAINS, **SMALL_HINTS, "credit.weight": 1.0},
+    small={**SMALL_CHAINS, **SMALL_HINTS},
 )
 def opid() -> Recipe:
     """The token term of OPID (arXiv 2606.26790) beside GRPO's advantage.

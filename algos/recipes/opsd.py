@@ -30,6 +30,10 @@ def opsd() -> Recipe:
         - the divergence is that of the sampled token; one optimiser step per batch, so that the
           teacher has the policy's weights; batch and learning rate are Search-R1's.
 
+    With its live weights the teacher drifts with what it teaches: a small model moves towards the
+    demonstrations and then both collapse to one another, since equal is the loss's minimum.
+    ``annotators.context_logprobs.weights=start`` holds the teacher at the starting policy.
+
     Degenerate cases: an environment without an expert is refused; a turn without room for a
     demonstration teaches nothing; a policy that cannot read one learns noise. With
     ``annotators.context_logprobs.mistakes=1`` all demonstrations are wrong, which is the control.

@@ -72,6 +72,11 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
         "in four optimiser steps hardly a probability moves by .2 or a ratio leaves the clip "
         "range, so mask and clip drop next to nothing; many updates on a batch tell them apart",
     ),
+    "opid": SameGradient(
+        "grpo",
+        "a small model that has not learned to read demonstrations shifts next to nothing when it "
+        "is given one",
+    ),
     "hcapo": SameGradient(
         "grpo",
         "a small model hardly reads the end that it is told, so its ratios are near 1, and in "

@@ -71,7 +71,7 @@ class StepResult(NamedTuple):
     reward: float
     info: Mapping[str, Any]
     state: str = ""
-    told: Sequence[int] = ()
+    hinted_prompt: Sequence[int] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -250,7 +250,7 @@ class EpisodeRunner:
         context, version = handle.now, self.engine.version
         action = self.renderer.action(context.given + done.ids.tolist())
         state = text_env(handle.env).state_digest() if self.record_states else ""
-        told = await self._told(handle) if self.hints is not None else ()
+        hinted = await self._hinted_prompt(handle) if self.hints is not None else ()
         observation, reward, _, _, info = await call_env(
             handle.env, lambda: handle.env.step(action)
         )
@@ -258,7 +258,8 @@ class EpisodeRunner:
         if info["status"] == "env_error":
             self.fault = observation
         ids = context.ids + context.obs_ids + context.given
-        return StepResult(done, ids, action, version, observation, float(reward), info, state, told)
+        gain = float(reward)
+        return StepResult(done, ids, action, version, observation, gain, info, state, hinted)
 
     def append(
         self, handle: EpisodeHandle, tree: Tree, result: StepResult, cuts: Sequence[int] = ()
@@ -299,7 +300,7 @@ class EpisodeRunner:
             state=result.state,
             gold_opener=np.asarray(opener, dtype=np.int64),
             gold=gold,
-            told=np.asarray(result.told, dtype=np.int64),
+            hinted_prompt=np.asarray(result.hinted_prompt, dtype=np.int64),
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
@@ -331,16 +332,16 @@ class EpisodeRunner:
         self.leave(handle)
         return False
 
-    async def _told(self, handle: EpisodeHandle) -> list[int]:
+    async def _hinted_prompt(self, handle: EpisodeHandle) -> list[int]:
         """Return the first prompt of the context with a demonstration; empty without room."""
         assert self.hints is not None
         context, instructions = handle.now, text_env(handle.env).instructions
         seed = seed_at(handle.seed, *handle.place, handle.turns, _DEMONSTRATION)
         shown = await demonstrate(handle.env, self.hints, seed)
-        told = self.renderer.open(shown + instructions, context.first)
-        more = len(told) - len(self.renderer.open(instructions, context.first))
+        hinted = self.renderer.open(shown + instructions, context.first)
+        more = len(hinted) - len(self.renderer.open(instructions, context.first))
         here = len(context.ids) + len(context.obs_ids) + more + self.sampling.max_tokens
-        return told if here <= self.engine.max_context else []
+        return hinted if here <= self.engine.max_context else []
 
     def _gold(self, handle: EpisodeHandle) -> tuple[list[int], tuple[Ids, ...]]:
         """Return the tokens before an accepted answer, and those of each answer.

@@ -19,7 +19,7 @@ def turn(rng: np.random.Generator, parent: int, n_obs: int, n_act: int, **more: 
         rewards=last_token_reward(float(rng.random()), n_act),
         gold_opener=np.array([4]),
         gold=(np.array([5, 6]), np.array([7])),
-        told=np.array([5, 8, 9]),
+        hinted_prompt=np.array([5, 8, 9]),
         **{"status": "running", "state": "ABC"[n_obs % 3], **more},
     )
 

@@ -129,9 +129,9 @@ def _judged(group: Group) -> Group:
         for place, turn in enumerate(tree.turns):
             verdict = (1, 0, -1, 1, 0)[(3 * number + place) % 5]
             first = tree.turns[tree.chain(place)[0]].obs_ids
-            told = np.concatenate([turn.act_ids[:1] % 5 + 4, first])
+            hinted = np.concatenate([turn.act_ids[:1] % 5 + 4, first])
             gold = (turn.act_ids[:1] % 7 + 4,)
-            made.add(dataclasses.replace(turn, verdict=verdict, gold=gold, told=told))
+            made.add(dataclasses.replace(turn, verdict=verdict, gold=gold, hinted_prompt=hinted))
         trees.append(made)
     return dataclasses.replace(group, trees=trees)
 

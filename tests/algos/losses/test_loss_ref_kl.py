@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,7 @@ def test_c1_its_expectation_is_the_gradient_of_the_divergence() -> None:
         live = policy.log().requires_grad_()
         b = batch([[0.0]], [[0.0]], teacher_logprobs=[[float(teacher[token].log())]])
         b.old_logprobs[0, 0] = float(policy[token].log())
-        b = type(b)(
-            **{name: getattr(b, name) for name in b.__slots__}
-            | {"logprobs": live.log_softmax(0)[token].double().view(1, 1)}
-        )
+        b = replace(b, logprobs=live.log_softmax(0)[token].double().view(1, 1))
         RefKlLoss()(b).loss.backward()
         assert live.grad is not None
         given -= policy[token] * live.grad
@@ -151,10 +149,11 @@ def test_c2_opid() -> None:
 
 def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
     """Turn by turn; what two paths share is asked for once, what has none keeps its own."""
-    first = turn(obs_ids=np.array([1, 2]), n=2, told=np.array([9, 1, 2]))
+    hints = np.array([9, 1, 2]), np.array([8, 1, 2])
+    first = turn(obs_ids=np.array([1, 2]), n=2, hinted_prompt=hints[0])
     grown = tree(
         first,
-        turn(obs_ids=np.array([3]), n=1, parent=0, status="solved", told=np.array([8, 1, 2])),
+        turn(obs_ids=np.array([3]), n=1, parent=0, status="solved", hinted_prompt=hints[1]),
         turn(obs_ids=np.array([4]), n=1, parent=0, status="failed"),
     )
     forest = Forest.of([Group("g", "t", [grown])])
@@ -165,16 +164,30 @@ def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
             seen.append(forest)
             return [np.full(forest.n_act(p), -float(len(seen)), np.float32) for p in forest]
 
-    found = ContextLogprobs()(forest, Scorer())["context_logprobs"]
+    scorer: Any = Scorer()
+    found = ContextLogprobs()(forest, scorer)["context_logprobs"]
     asked, own = seen
     assert own is forest
     contexts = [asked.turns(p)[0].obs_ids.tolist() for p in asked]
     assert contexts == [[9, 1, 2], [8, 1, 2, 1, 2, 3]]
     assert [row.tolist() for row in found] == [[-1, -1, -1], [-1, -1, -2]]
+
+    class Start(Fixed):
+        def ref_logprobs(self, forest: Forest) -> Any:
+            return [np.full(forest.n_act(p), -7.0, np.float32) for p in forest]
+
+        def logprobs(self, forest: Forest) -> Any:
+            return [np.full(forest.n_act(p), -1.0, np.float32) for p in forest]
+
+    start: Any = Start()
+    held = ContextLogprobs(weights="start")(forest, start)["context_logprobs"]
+    assert [row.tolist() for row in held] == [[-7, -7, -7], [-7, -7, -1]]
+    by_start = make_recipe("opsd", {"context_logprobs.weights": "start"})
+    assert (by_start.reference, make_recipe("opsd").reference) == (True, False)
     bare = Forest.of([Group("g", "t", [tree(turn(status="solved"))])])
     with pytest.raises(BadValueError, match="no turn has a demonstration"):
-        ContextLogprobs()(bare, Scorer())
-    assert ContextLogprobs()(Forest.of([]), Scorer()) == {"context_logprobs": []}
+        ContextLogprobs()(bare, scorer)
+    assert ContextLogprobs()(Forest.of([]), scorer) == {"context_logprobs": []}
 
 
 @pytest.mark.parametrize(
@@ -187,6 +200,7 @@ def test_a_demonstration_is_put_in_front_of_all_that_was_seen() -> None:
         lambda: HintedCredit(clip=0.0),
         lambda: ContextLogprobs(actions=0),
         lambda: ContextLogprobs(mistakes=2.0),
+        lambda: ContextLogprobs(weights="ema"),  # type: ignore[arg-type]
     ],
 )
 def test_settings_out_of_range_are_refused(make: Any) -> None:

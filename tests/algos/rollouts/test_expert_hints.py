@@ -100,7 +100,7 @@ def test_turns_hold_what_the_teacher_sees_and_the_policy_does_not(
     with Trainer(setup(model, "opsd"), tmp_path / "run") as trainer:
         forest = trainer.pipeline.call(lambda: trainer._play(1)).played.trained
         for path in forest:
-            texts = [trainer.tokenizer.decode(t.told) for t in forest.turns(path)]
+            texts = [trainer.tokenizer.decode(t.hinted_prompt) for t in forest.turns(path)]
             # the tags are no words of this tokenizer, the letters are
             told = [
                 [line for line in text.split("\n") if line in ("a", "b", "c")] for text in texts
@@ -124,7 +124,7 @@ def test_turns_hold_what_the_teacher_sees_and_the_policy_does_not(
 def test_nobody_demonstrates_where_nobody_asks(model: str, tmp_path: Path) -> None:
     with Trainer(setup(model, "grpo"), tmp_path / "run") as trainer:
         forest = trainer.pipeline.call(lambda: trainer._play(1)).played.trained
-        assert not any(len(t.told) for p in forest for t in forest.turns(p))
+        assert not any(len(t.hinted_prompt) for p in forest for t in forest.turns(p))
 
 
 def test_a_teacher_scores_what_the_policy_sampled(model: str, tmp_path: Path) -> None:
