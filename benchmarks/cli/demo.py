@@ -149,7 +149,7 @@ def _show_real_model(command: Command, name: str) -> None:
     began = time.monotonic()
     prepare(small=False)
     report = reporter()
-    model = model_path(name, ())
+    model = model_path(name, (), "model")
     env = EnvConfig(id=ENV, settings=REAL_SETTINGS)
     what = EvalConfig(name="dev", env=env, split="dev", n=command.n or REAL_TASKS)
     report.note(
