@@ -49,7 +49,10 @@ REAL_RECIPE: Mapping[str, Any] = {
     "rollout.n": 6,
     "optim.lr": 1e-5,
     "optim.warmup_steps": 2,
+    "loss.entropy_coef": 0.0,
 }
+"""Without the entropy bonus: in a step without a right answer it is the only gradient, and AdamW
+makes a whole step of it."""
 AS_IT_IS = "as-it-is-dev.txt"
 """File of the episodes that the real model played before it learned anything."""
 MICRO_BATCH_TOKENS = 2048
