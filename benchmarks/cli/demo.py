@@ -49,7 +49,10 @@ REAL_RECIPE: Mapping[str, Any] = {
     "rollout.n": 6,
     "optim.lr": 1e-5,
     "optim.warmup_steps": 2,
+    "loss.entropy_coef": 0.0,
 }
+"""Without the entropy bonus: in a step without a right answer it is the only gradient, and AdamW
+makes a whole step of it."""
 AS_IT_IS = "as-it-is-dev.txt"
 """File of the episodes that the real model played before it learned anything."""
 MICRO_BATCH_TOKENS = 2048
@@ -149,7 +152,7 @@ def _show_real_model(command: Command, name: str) -> None:
     began = time.monotonic()
     prepare(small=False)
     report = reporter()
-    model = model_path(name, ())
+    model = model_path(name, (), "model")
     env = EnvConfig(id=ENV, settings=REAL_SETTINGS)
     what = EvalConfig(name="dev", env=env, split="dev", n=command.n or REAL_TASKS)
     report.note(

@@ -498,7 +498,7 @@ def _load_local(command: Command, report: Reporter) -> PromptedModel:
     name = command.model_options.model or ""
     small = name == STARTER
     prepare(small=small)
-    folder = starter(command.env, report) if small else model_path(name, (STARTER,))
+    folder = starter(command.env, report) if small else model_path(name, (STARTER,), "model")
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)
     model = EngineModel(engine, tokenizer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -90,7 +90,9 @@ def warmed(
     return warm_start(model, env, settings, report, device=device)
 
 
-def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
+def model_path(
+    name: str, also: Iterable[str] = ("human",), kind: Literal["agent", "model"] = "agent"
+) -> str:
     """Return the folder of a model: all commands that take one read its name here.
 
     A run directory stands for its newest checkpoint; a name of the catalogue (``turngym models``)
@@ -99,11 +101,12 @@ def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
 
     Args:
         name: What was typed.
-        also: Other agents that could have been meant.
+        also: Other names that could have been meant.
+        kind: What was asked for: an agent may be a scripted one, a model may not.
 
     Raises:
         BadValueError: A run directory without a checkpoint; a model that cannot be fetched.
-        UnknownNameError: A word that is neither a scripted agent nor a path.
+        UnknownNameError: A word that is neither a name nor a path.
     """
     folder = Path(name).expanduser()
     if is_registry_model(name) and not folder.is_dir():
@@ -118,8 +121,9 @@ def model_path(name: str, also: Iterable[str] = ("human",)) -> str:
             )
         return str(newest)
     if not folder.exists() and "/" not in name:
-        known = (*scripted_names(), *also, *CATALOGUE, "a run directory", "a model folder")
-        raise UnknownNameError("agent", name, known)
+        scripts = scripted_names() if kind == "agent" else ()
+        paths = ("a run directory", "a model folder", "a GGUF file", "a hub name with '/'")
+        raise UnknownNameError(kind, name, (*scripts, *also, *CATALOGUE, *paths))
     return str(folder) if folder.exists() else name
 
 

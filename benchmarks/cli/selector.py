@@ -177,7 +177,7 @@ def train(action: Train) -> None:
     if action.model is None:
         model, tokenizer = small_model(rows)
     else:
-        folder = model_path(action.model, ())
+        folder = model_path(action.model, (), "model")
         model = load_model(folder, dtype="float32", device=action.device)
         tokenizer = load_tokenizer(folder, pad="eos")
     model = model.to(resolve_device(action.device))

@@ -156,7 +156,7 @@ def _configure(
         rollout=rollout,
         credit=Imitation(),
         loss=ImitationLoss(aggregate=TokenMean()),
-        optim=Optim(lr=settings.lr, warmup_steps=min(_RISE_STEPS, 1 + settings.steps // 2)),
+        optim=Optim(lr=settings.lr, warmup_steps=min(_RISE_STEPS, 2 * settings.steps // 5)),
         groups_per_step=settings.per_step,
     )
     return TrainConfig(

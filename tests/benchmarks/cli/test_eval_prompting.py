@@ -184,7 +184,7 @@ def test_a_server_without_room_for_a_prompt_counts_as_failed(
         (["--agent", "expert", "--concurrency", "3"], "--concurrency: goes with prompting"),
         (["--agent", "rag", "--endpoint", "x", "--model-name", "y"], "the url is 'x'"),
         (["--agent", "rag", "--model", "/no/such"], "no such folder"),
-        (["--agent", "rag", "--model", "nothing"], "--model nothing: no such folder"),
+        (["--agent", "rag", "--model", "nothing"], "unknown model 'nothing'"),
         (
             ["--agent", "rag", "--endpoint", "http://x", "--model-name", "y", "--dialect", "tags"],
             "dialect 'chat'",
