@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 
 from ...envs.core.errors import MissingExtraError, TurngymError, UnknownNameError
+from ...leaderboard.schema.untrusted_text import plain
 from .arguments import expand_dotted
 
 INTERRUPTED, REFUSED = 130, 2
@@ -126,6 +127,6 @@ def run_command(name: str, words: Sequence[str]) -> None:
 
 
 def _refuse(error: TurngymError) -> int:
-    text = str(error).replace("[", r"\[")
+    text = plain(str(error)).replace("[", r"\[")  # it may quote a stranger's text
     Console(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
     return REFUSED

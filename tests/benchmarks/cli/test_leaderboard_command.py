@@ -12,6 +12,7 @@ from helpers.board_helpers import edit_episodes, tiny_suite
 from safetensors.torch import load_file, save_file
 
 from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.cli.tables import escape
 from turngym.leaderboard.suites.files import write_suite
 
 WHO = ("--organisation", "us", "--licence", "MIT", "--date", "2026-01-31")
@@ -273,3 +274,18 @@ def test_a_maintainer_plays_the_weights_and_the_rerun_is_ranked(
     assert record["rerun"]["weights"][0].startswith("sha256:")
     assert main(("leaderboard", "rerun", "tiny-v1/none", *where, "--weights", model)) == 2
     assert "no such entry" in capsys.readouterr().err
+
+
+def test_no_control_character_of_a_stranger_reaches_the_terminal(
+    suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = tmp_path / "\x1b[2J\x9b31m\x07evil"
+    assert main(("leaderboard", "verify", str(evil))) == 2
+    assert submit(suite_file, evil, "null") == 0
+    capsys.readouterr()
+    edit_episodes(evil, lambda episodes: episodes.pop())
+    assert main(("leaderboard", "verify", "--suite-file", suite_file, str(evil))) == 2
+    assert escape("\x1b[2J\x9b31m\x07[red]\x85") == "␚[2J␚31m␚\\[red]␚"
+    shown = "".join(capsys.readouterr())
+    assert "evil" in shown
+    assert not set("\x1b\x9b\x07") & set(shown)
