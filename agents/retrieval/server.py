@@ -6,13 +6,16 @@ import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence, Sized
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, StrictBool, StrictInt, StrictStr
 
 from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.core.settings import check_integer
 from ...envs.tools.retrieval.base import Hit, Retriever
 from .batching import Batcher, Found
+from .door import Door
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -37,12 +40,40 @@ class Ask(BaseModel):
     return_scores: StrictBool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class RequestLimits:
+    """What requests may ask for and hold.
+
+    Attributes:
+        topk: Maximum number of passages per query.
+        queries: Maximum number of queries of a request.
+        query_chars: Maximum length of a query.
+        passages: Maximum of queries times passages per query.
+        body_bytes: Maximum size of a request's body.
+        held_bytes: Maximum size of all bodies that are read or answered at one time.
+
+    Raises:
+        BadValueError: A limit below 1.
+    """
+
+    topk: int = 1000
+    queries: int = 8192
+    query_chars: int = 20_000
+    passages: int = 100_000
+    body_bytes: int = 32 * 2**20
+    held_bytes: int = 256 * 2**20
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            check_integer(one.name, getattr(self, one.name), "retrieval server", min=1)
+
+
 def make_app(
     retriever: Retriever,
     *,
     default_k: int = 3,
-    max_topk: int = 1000,
-    max_queries: int = 8192,
+    limits: RequestLimits | None = None,
+    token: str = "",
     max_wait_ms: float = 2,
     max_batch: int = 512,
 ) -> FastAPI:
@@ -56,8 +87,8 @@ def make_app(
     Args:
         retriever: Finds passages; called by one thread.
         default_k: Passages per query when a request leaves ``topk`` out.
-        max_topk: Maximum number of passages per query.
-        max_queries: Maximum number of queries of a request.
+        limits: What requests may ask for and hold; :class:`RequestLimits` by default.
+        token: What ``Authorization: Bearer …`` of every search must hold; empty for none.
         max_wait_ms: Milliseconds that a request may wait for others to be searched together.
         max_batch: Maximum number of queries per call of the retriever.
 
@@ -70,12 +101,12 @@ def make_app(
         from fastapi.exceptions import RequestValidationError
     except ImportError:
         raise MissingExtraError("The retrieval server", "fastapi", "web") from None
+    limits = limits or RequestLimits()
     desk = _Desk(
         retriever,
         Batcher(retriever, max_wait_ms=max_wait_ms, max_batch=max_batch),
         default_k=default_k,
-        max_topk=max_topk,
-        max_queries=max_queries,
+        limits=limits,
     )
 
     @asynccontextmanager
@@ -92,6 +123,12 @@ def make_app(
 
     app = FastAPI(title="turngym retrieval server", lifespan=lifespan)
     app.add_exception_handler(RequestValidationError, refused)
+    app.add_middleware(
+        Door,
+        max_body_bytes=limits.body_bytes,
+        max_held_bytes=limits.held_bytes,
+        token=token,
+    )
 
     @app.post("/retrieve", response_model=None)
     async def retrieve(ask: Ask) -> Any:
@@ -115,23 +152,22 @@ class _Desk:
         batcher: Batcher,
         *,
         default_k: int,
-        max_topk: int,
-        max_queries: int,
+        limits: RequestLimits,
     ) -> None:
-        if not 1 <= default_k <= max_topk:
+        if not 1 <= default_k <= limits.topk:
             raise BadValueError(
-                f"retrieval server: default_k is {default_k}; expected 1 to max_topk, {max_topk}."
+                f"retrieval server: default_k is {default_k}; expected 1 to max_topk, "
+                f"{limits.topk}."
             )
         self.batcher = batcher
         self._retriever = retriever
         self._default_k = default_k
-        self._max_topk = max_topk
-        self._max_queries = max_queries
+        self._limits = limits
         self._started = time.monotonic()
 
     async def found(self, ask: Ask) -> tuple[int, Any]:
         """Passages as bytes, or why there are none."""
-        if why := _too_much(ask, self._max_topk, self._max_queries):
+        if why := _too_much(ask, self._limits, self._default_k):
             return 422, {"detail": why}
         # without lone surrogates, which JSON can smuggle in and UTF-8 cannot hold
         queries = [query.encode("utf-8", "replace").decode() for query in ask.queries]
@@ -171,12 +207,20 @@ def _json(content: Any) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _too_much(ask: Ask, max_topk: int, max_queries: int) -> str:
+def _too_much(ask: Ask, limits: RequestLimits, default_k: int) -> str:
     """Why a request is refused, empty when it is not."""
-    if ask.topk is not None and not 0 <= ask.topk <= max_topk:
-        return f"topk is {ask.topk}; expected 1 to {max_topk}, or null or 0 for the default."
-    if len(ask.queries) > max_queries:
-        return f"queries holds {len(ask.queries)} queries; expected at most {max_queries}."
+    if ask.topk is not None and not 0 <= ask.topk <= limits.topk:
+        return f"topk is {ask.topk}; expected 1 to {limits.topk}, or null or 0 for the default."
+    if len(ask.queries) > limits.queries:
+        return f"queries holds {len(ask.queries)} queries; expected at most {limits.queries}."
+    if (wanted := len(ask.queries) * (ask.topk or default_k)) > limits.passages:
+        return (
+            f"{len(ask.queries)} queries times {ask.topk or default_k} passages are {wanted:,}; "
+            f"expected at most {limits.passages:,}. Ask in several requests."
+        )
+    longest = max(map(len, ask.queries), default=0)
+    if longest > limits.query_chars:
+        return f"a query has {longest:,} characters; expected at most {limits.query_chars:,}."
     return ""
 
 

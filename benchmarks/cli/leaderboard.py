@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.markup import escape
 
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
@@ -36,7 +35,7 @@ from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import rerun
 from .arguments import Repeated
 from .submit import scripted_episodes
-from .tables import board_table, say, scores_table, suites_table
+from .tables import board_table, escape, say, scores_table, suites_table
 
 _DESCRIPTIONS = {
     "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
@@ -327,7 +326,7 @@ def rebuild_index(action: Index) -> None:
         )
     for one in found:
         if one.verdict.refusal is not None:
-            say(f"[red]refused[/] {one.entry_id}: {escape(one.verdict.refusal.message)}")
+            say(f"[red]refused[/] {escape(one.entry_id)}: {escape(one.verdict.refusal.message)}")
     accepted = sum(one.verdict.accepted for one in found)
     say(f"{accepted} of {len(found)} entries are in {database}")
 
@@ -494,7 +493,7 @@ def end_season(action: Reveal) -> None:
         )
     say(f"season {outcome.name}: the secret fits the commitment; published in {outcome.folder}")
     for entry_id, refusal in outcome.refused:
-        say(f"[red]refused[/] {entry_id}: {escape(refusal)}")
+        say(f"[red]refused[/] {escape(entry_id)}: {escape(refusal)}")
     say(f"{outcome.accepted} entries replayed")
     if outcome.refused:
         raise TurngymError(f"{len(outcome.refused)} entries of the season do not replay.")

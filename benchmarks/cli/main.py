@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 
 from ...envs.core.errors import BadValueError, MissingExtraError, TurngymError, UnknownNameError
+from ...leaderboard.schema.untrusted_text import plain
 from .arguments import expand_dotted
 
 INTERRUPTED, REFUSED = 130, 2
@@ -153,6 +154,6 @@ def take_accepted(words: Sequence[str]) -> list[str]:
 
 
 def _refuse(error: TurngymError) -> int:
-    text = str(error).replace("[", r"\[")
+    text = plain(str(error)).replace("[", r"\[")  # it may quote a stranger's text
     Console(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
     return REFUSED

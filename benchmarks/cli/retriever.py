@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sized
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Command:
         host: Address to listen on; 0.0.0.0 for all of this machine.
         port: Port to listen on; 0 for a free one.
         topk: Passages per query where a request does not say.
+        token_variable: Environment variable with the token that every search must send
+            (Authorization: Bearer …); left out: anybody who reaches the address may search.
     """
 
     action: Annotated[Literal["serve"], tyro.conf.Positional]
@@ -39,6 +42,7 @@ class Command:
     host: str = "127.0.0.1"
     port: int = 8000
     topk: int = 3
+    token_variable: str | None = None
 
 
 def run(command: Command) -> None:
@@ -53,10 +57,15 @@ def run(command: Command) -> None:
         import uvicorn
     except ImportError:
         raise MissingExtraError("turngym retriever serve", "uvicorn", "web") from None
+    token = "" if command.token_variable is None else os.environ.get(command.token_variable, "")
+    if command.token_variable is not None and not token:
+        raise BadValueError(
+            f"--token-variable: {command.token_variable} is not set; set it to a long random text."
+        )
     # The address comes before the index, which may take minutes.
     with bind_socket(command.host, command.port, "retriever serve") as bound:
         retriever = _open_retriever(command)
-        app = make_app(retriever, default_k=command.topk)
+        app = make_app(retriever, default_k=command.topk, token=token)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         bound.listen(_WAITING)
         host, port = bound.getsockname()[:2]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich import box
+from rich import box, markup
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ...algos.evaluation.evaluate import describe_decoding
@@ -16,6 +15,7 @@ from ...envs.utils.statistics import Estimate
 from ...leaderboard.schema.board import Board, BoardRow
 from ...leaderboard.schema.result import Scores
 from ...leaderboard.schema.suite import Suite
+from ...leaderboard.schema.untrusted_text import plain
 
 MEASURES = (("em", "EM"), ("f1", "F1"))
 """Measures that stand in the table of scores, and how they are called there."""
@@ -28,6 +28,14 @@ def table_console() -> Console:
     """Return where tables are printed; a file or a pipe has no edge to fold them at."""
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, FILE_WIDTH))
+
+
+def escape(text: str) -> str:
+    """Return untrusted text for a terminal: without markup and without control characters.
+
+    ESC and the C1 codes move the cursor, change colours and titles, and can hide what was printed.
+    """
+    return markup.escape(plain(text))
 
 
 def say(text: str) -> None:

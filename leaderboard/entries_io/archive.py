@@ -19,6 +19,7 @@ from .file_policy import check_kind, check_path, check_start
 
 _CHUNK = 64 * 1024
 _END_RECORD, _END_SIZE = b"PK\x05\x06", 22
+_ZIP64_LOCATOR, _ZIP64_SIZE = b"PK\x06\x07", 20
 _DIRECTORY_BYTES = 400
 """Upper bound of the central directory's bytes per member."""
 
@@ -159,11 +160,13 @@ def _check_directory_size(archive: Path, limits: ReadLimits) -> None:
     """Check the size of the central directory, which is read into memory as a whole."""
     with archive.open("rb") as file:
         size = file.seek(0, io.SEEK_END)
-        file.seek(max(0, size - 65535 - _END_SIZE))
+        file.seek(max(0, size - 65535 - _END_SIZE - _ZIP64_SIZE))
         tail = file.read()
     at = tail.rfind(_END_RECORD)
     if at < 0 or len(tail) < at + _END_SIZE:
         raise refused("archive", "is not a complete zip: its end is missing.")
+    if tail[max(0, at - _ZIP64_SIZE) : at].startswith(_ZIP64_LOCATOR):
+        raise refused("archive", "has a listing in the zip64 form; pack it as a plain zip.")
     listing = int.from_bytes(tail[at + 12 : at + 16], "little")
     if listing > limits.members * _DIRECTORY_BYTES:
         raise refused("archive", f"lists more than {limits.members} members.")

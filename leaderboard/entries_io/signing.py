@@ -14,6 +14,8 @@ from ..schema.base import Form
 from ..schema.entry import SIGNATURE
 
 _HEAD = b"turngym entry 1\n"
+_P = 2**255 - 19
+_D = -121665 * pow(121666, -1, _P) % _P
 
 
 class Signature(Form):
@@ -117,12 +119,29 @@ def is_valid(signature: Signature, canonical: bytes) -> bool:
     keys = _library()
     from cryptography.exceptions import InvalidSignature
 
+    if _has_small_order(bytes.fromhex(signature.public_key)):
+        return False
     try:
         public = keys.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
         public.verify(bytes.fromhex(signature.signature), canonical)
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _has_small_order(key: bytes) -> bool:
+    """Return whether a public key is a point of small order, under which any file may verify.
+
+    Eight times such a point is the neutral element (0, 1); the key's encoding is its y-coordinate
+    with the sign of x (RFC 8032, section 5.1).
+    """
+    y = int.from_bytes(key, "little") & ((1 << 255) - 1)
+    y %= _P
+    for _ in range(3):  # double: of the result only y is needed, which depends on y alone
+        x2 = (y * y - 1) * pow(_D * y * y + 1, -1, _P) % _P
+        t = _D * x2 * y * y % _P
+        y = (y * y + x2) * pow(1 - t, -1, _P) % _P
+    return y == 1
 
 
 def _library() -> Any:

@@ -28,6 +28,8 @@ Amount = Annotated[int, Field(ge=0, le=10**15)]
 Chain = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 BoardName = Literal["agents", "algorithms"]
 ReferenceName = Literal["expert", "random", "null"]
+Package = Literal["turngym", "gymnasium", "numpy"]
+"""Whose versions an entry names; other keys could carry any text onto its page."""
 ErrorKind = Literal["agent_error", "env_error", "context_full"]
 
 
@@ -163,9 +165,7 @@ class Manifest(Form):
     date: Day
     suite: SuiteRef
     environments: tuple[PlayedEnv, ...] = Field(min_length=1)
-    versions: dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=60)]] = (
-        Field(max_length=20)
-    )
+    versions: dict[Package, Annotated[str, Field(pattern=r"^[0-9A-Za-z.+!_-]{1,60}$")]]
     runs: tuple[Run, ...] = Field(default=(Run(),), min_length=1, max_length=100)
     track: Track | None = None
     reference: ReferenceName | None = None

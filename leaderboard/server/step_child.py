@@ -7,7 +7,6 @@ starts it, one per account, so that an action that takes long delays nobody else
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import logging
 import os
@@ -22,11 +21,11 @@ from typing import Any
 from ...envs.wrappers.record import RecordEpisodes
 from ..entries_io.play import start_slot
 from ..schema.suite import Slot
+from ..verification.sandbox_child import die_with_parent
 from .seasons import PlayedSeason
 
 log = logging.getLogger(__name__)
 _NICE = 5
-_PR_SET_PDEATHSIG = 1
 MIB = 2**20
 
 
@@ -61,8 +60,7 @@ def serve_steps(
 
 def _set_limits(memory_mib: int) -> None:
     """Bound the memory, step back behind the server, and die with it."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
     with contextlib.suppress(OSError):
         os.nice(_NICE)

@@ -1,27 +1,13 @@
-"""Format numbers and untrusted texts for the pages."""
+"""Format numbers for the pages."""
 
 from __future__ import annotations
 
-import unicodedata
 from urllib.parse import quote
 
 from ...envs.utils.statistics import Estimate
 
-_WHITESPACE = "\n\t"
-_REPLACEMENT = "\N{SYMBOL FOR SUBSTITUTE}"
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 HEAT_STEPS = 20
-
-
-def plain(text: object) -> str:
-    """Replace control and direction characters in an untrusted text."""
-    return "".join(
-        sign if sign in _WHITESPACE or not _is_control(sign) else _REPLACEMENT for sign in str(text)
-    )
-
-
-def _is_control(sign: str) -> bool:
-    return unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def percent(share: float) -> str:

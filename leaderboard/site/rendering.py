@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import MissingExtraError
+from ..schema.untrusted_text import plain
 from . import formatting
 
 HERE = Path(__file__).parent
@@ -17,7 +18,7 @@ POLICY = (
 )
 """Content security policy: only files of the same site, nothing inline."""
 _FILTERS = (
-    "plain", "percent", "interval", "amount", "memory", "lasting", "few", "signed", "heat", "place",
+    "percent", "interval", "amount", "memory", "lasting", "few", "signed", "heat", "place",
     "probability",
 )  # fmt: skip
 
@@ -46,6 +47,7 @@ class Renderer:
         )
         for name in _FILTERS:
             self._templates.filters[name] = getattr(formatting, name)
+        self._templates.filters["plain"] = plain
         self._templates.globals |= {"policy": POLICY, "uploads": uploads}
 
     def text(self, template: str, *, depth: int, here: str, **values: Any) -> str:

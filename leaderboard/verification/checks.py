@@ -109,6 +109,13 @@ def _check_board(manifest: Manifest) -> None:
         )
     allowed = manifest.track.budget
     for run in manifest.runs:
+        if not run.used.sampled_tokens:
+            raise refused(
+                "board_rules",
+                f"the run of seed {run.seed} declares no cost; training samples tokens.",
+                expected="sampled tokens above 0",
+                got="0",
+            )
         for name in ("sampled_tokens", "tool_calls"):
             limit, used = getattr(allowed, name), getattr(run.used, name)
             if used > limit * OVERSHOOT:
@@ -119,6 +126,25 @@ def _check_board(manifest: Manifest) -> None:
                     expected=f"at most {limit}",
                     got=str(used),
                 )
+
+
+def check_runs(manifest: Manifest, run_actions: Sequence[str]) -> None:
+    """Check that no two training runs act alike everywhere: one run is no sample of several.
+
+    Raises:
+        Refused: Two do.
+    """
+    first: dict[str, int] = {}
+    for run, actions in zip(manifest.runs, run_actions, strict=True):
+        if actions in first:
+            raise refused(
+                "board_rules",
+                f"the runs of seeds {first[actions]} and {run.seed} have the same actions in every "
+                "episode; submit runs that were trained apart.",
+                expected="runs with actions of their own",
+                got="copies of one run",
+            )
+        first[actions] = run.seed
 
 
 def check_coverage(episodes: Iterable[Episode], suite: Suite, runs: int) -> int:

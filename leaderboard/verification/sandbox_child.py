@@ -6,20 +6,25 @@ verdict to its output. :mod:`.sandbox` starts it.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
 import json
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 from typing import IO, Any
 
 MIB = 2**20
 _GRACE_S = 2
+_PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
     """Verify the entry that the request names."""
+    die_with_parent()
     request = json.loads(sys.stdin.read())
     _set_limits(request["cpu_s"], request["memory_mib"], request["file_mib"])
     # Output that an environment prints must not mix with the answer.
@@ -68,6 +73,12 @@ def _empty(room: str) -> Path:
 def _send(answers: IO[str], **message: Any) -> None:
     answers.write(json.dumps(message) + "\n")
     answers.flush()
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when the one that started it ends, however that ended."""
+    with contextlib.suppress(OSError, AttributeError):  # systems without prctl
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _set_limits(cpu_s: int, memory_mib: int, file_mib: int) -> None:

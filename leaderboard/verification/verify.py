@@ -20,7 +20,7 @@ from ..schema.result import EpisodeResult, Refused, Verdict, refused
 from ..schema.suite import Slot, Suite
 from ..suites.digests import make_cell_env
 from ..suites.files import known_suites
-from .checks import check_coverage, check_manifest, check_slot, find_suite
+from .checks import check_coverage, check_manifest, check_runs, check_slot, find_suite
 from .replay import replay_episode
 
 
@@ -115,6 +115,7 @@ def _check_and_replay(
         found.actions[episode.run, slot] = digest_of(episode.actions)
         if on_progress is not None:
             on_progress(len(found.results), total)
+    check_runs(manifest, found.run_actions())
     places = {slot: place for place, slot in enumerate(suite.slots())}
     found.results.sort(key=lambda r: (r.run, places[Slot(r.env, r.task, r.trial)]))
     return suite

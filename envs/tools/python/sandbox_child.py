@@ -261,8 +261,40 @@ def _move_library(prefix: str) -> None:
     old = sys.base_prefix
     sys.path[:] = [prefix + path.removeprefix(old) for path in sys.path if path.startswith(old)]
     sys.prefix = sys.exec_prefix = sys.base_prefix = sys.base_exec_prefix = prefix
+    sys.orig_argv, sys._base_executable = ["-c"], ""  # pyright: ignore
+    sys._stdlib_dir = prefix + str(sys._stdlib_dir).removeprefix(old)  # pyright: ignore
     sys.path_importer_cache.clear()
+    for name, module in list(sys.modules.items()):
+        _move_module(module, old, prefix)
+        origin = getattr(getattr(module, "__spec__", None), "origin", None)
+        if str(origin).endswith(".py") and not name.startswith("encodings"):
+            del sys.modules[name]  # its code holds old paths; who needs it imports it anew
     _check(_libc.sethostname(b"python", 6), "sethostname")
+
+
+def _move_module(module: Any, old: str, prefix: str) -> None:
+    """Name where an imported module is now, else nothing is found in its package any more."""
+
+    def moved(path: Any) -> Any:
+        return prefix + path.removeprefix(old) if str(path).startswith(f"{old}/") else path
+
+    spec = getattr(module, "__spec__", None)
+    for owner, names in (
+        (module, ("__file__", "__cached__")),
+        (spec, ("origin", "cached")),
+        (getattr(module, "__loader__", None), ("path",)),
+    ):
+        for name in names:
+            if isinstance(path := getattr(owner, name, None), str):
+                setattr(owner, name, moved(path))
+    places = getattr(module, "__path__", None)
+    if isinstance(places, list):
+        places[:] = [moved(path) for path in places]  # the specification's list is the same one
+    if module.__name__.startswith("encodings"):  # the interpreter keeps its functions
+        classes = [one for one in vars(module).values() if isinstance(one, type)]
+        for one in [v for owner in (module, *classes) for v in vars(owner).values()]:
+            if (code := getattr(one, "__code__", None)) is not None:
+                one.__code__ = code.replace(co_filename=moved(code.co_filename))
 
 
 def _drop_rights(*, as_nobody: bool) -> None:

@@ -19,7 +19,7 @@ import httpx
 from fastapi.testclient import TestClient
 
 from turngym.agents.retrieval.batching import Batcher
-from turngym.agents.retrieval.server import make_app
+from turngym.agents.retrieval.server import RequestLimits, make_app
 from turngym.envs.core.errors import BadValueError, MissingExtraError
 from turngym.envs.tools.retrieval.base import Hit, Retriever
 
@@ -58,7 +58,7 @@ def shelf() -> Shelf:
 
 @pytest.fixture
 def web(shelf: Shelf) -> Iterator[TestClient]:
-    with TestClient(make_app(shelf, max_topk=50, max_queries=20)) as client:
+    with TestClient(make_app(shelf, limits=RequestLimits(topk=50, queries=20))) as client:
         yield client
 
 
@@ -237,7 +237,12 @@ def test_who_leaves_does_not_stop_the_others(shelf: Shelf) -> None:
 
 
 def test_refused_settings(shelf: Shelf) -> None:
-    for settings in ({"default_k": 0}, {"max_batch": 0}, {"max_wait_ms": -1}, {"max_topk": 2}):
+    for settings in (
+        {"default_k": 0},
+        {"max_batch": 0},
+        {"max_wait_ms": -1},
+        {"limits": RequestLimits(topk=2)},
+    ):
         with pytest.raises(BadValueError, match="retrieval server"):
             make_app(shelf, **settings)
 
@@ -246,3 +251,68 @@ def test_without_fastapi(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(MissingExtraError, match=r"turngym\[web\]"):
         make_app(shelf)
+
+
+def test_bodies_queries_and_passages_are_bounded(shelf: Shelf) -> None:
+    limits = RequestLimits(body_bytes=2000, query_chars=50, passages=20, held_bytes=10_000)
+    app = make_app(shelf, limits=limits)
+    with TestClient(app) as web:
+        assert web.post("/retrieve", json={"queries": ["a"]}).status_code == 200
+        for body, status, said in (
+            ({"queries": ["a" * 3000]}, 413, "2,000 bytes"),
+            ({"queries": ["a" * 51]}, 422, "51 characters"),
+            ({"queries": ["a"] * 3, "topk": 7}, 422, "are 21"),
+            ({"queries": ["a"] * 7}, 422, "are 21"),
+        ):
+            reply = web.post("/retrieve", json=body)
+            assert reply.status_code == status
+            assert said in reply.json()["detail"]
+
+        def endless() -> Iterator[bytes]:
+            for _ in range(1000):
+                yield b" " * 100
+
+        assert web.post("/retrieve", content=endless()).status_code == 413
+    assert len(shelf.calls) == 1
+
+
+def test_requests_under_way_are_bounded_together(shelf: Shelf) -> None:
+    app = make_app(shelf, limits=RequestLimits(body_bytes=1000, held_bytes=1500))
+
+    async def ask(hold: asyncio.Event) -> int:
+        sent: list[Any] = []
+        parts = [{"type": "http.request", "body": b" " * 900, "more_body": True}]
+
+        async def receive() -> Any:
+            if parts:
+                return parts.pop()
+            await hold.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/retrieve", "headers": []}
+        await app({**scope, "query_string": b""}, receive, send)
+        return sent[0]["status"]
+
+    async def both() -> tuple[int, int, int]:
+        hold = asyncio.Event()
+        first = asyncio.create_task(ask(hold))
+        await asyncio.sleep(0)
+        second = await ask(hold)
+        hold.set()
+        return await first, second, await ask(hold)
+
+    assert asyncio.run(both()) == (400, 503, 400)  # cut off, full, and free again
+
+
+def test_a_token_is_asked_for(shelf: Shelf) -> None:
+    with TestClient(make_app(shelf, token="secret")) as web:
+        body = {"queries": ["a"]}
+        for given in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic secret"}):
+            assert web.post("/retrieve", json=body, headers=given).status_code == 401
+        good = {"Authorization": "Bearer secret"}
+        assert web.post("/retrieve", json=body, headers=good).status_code == 200
+        assert web.get("/health").status_code == 200
+    assert len(shelf.calls) == 1

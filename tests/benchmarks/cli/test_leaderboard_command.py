@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from helpers.board_helpers import edit_episodes, tiny_suite
+from safetensors.torch import load_file, save_file
 
 from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.cli.tables import escape
 from turngym.leaderboard.suites.files import write_suite
 
 WHO = ("--organisation", "us", "--licence", "MIT", "--date", "2026-01-31")
@@ -156,12 +159,19 @@ def test_submit_and_reference_overwrite_nothing(
 
 @pytest.fixture
 def trained(tiny_model: Path, tmp_path: Path) -> list[Path]:
-    """Three run directories as training leaves them, around an untrained model."""
+    """Three run directories as training leaves them, around untrained models."""
     found = []
     for seed in range(3):
         root = tmp_path / f"run{seed}"
         checkpoint = root / "checkpoints" / "step-000004"
         shutil.copytree(tiny_model, checkpoint)
+        weights = load_file(checkpoint / "model.safetensors")
+        made = torch.Generator().manual_seed(seed)
+        moved = {
+            name: value + 0.3 * torch.randn(value.shape, generator=made)
+            for name, value in weights.items()
+        }
+        save_file(moved, checkpoint / "model.safetensors", {"format": "pt"})
         (checkpoint / "trainer").mkdir()
         (checkpoint / "trainer" / "state.json").write_text('{"progress": {}, "files": {}}')
         budget = {"steps": 4, "tokens": 1000, "calls": 50, "minutes": None}
@@ -195,6 +205,15 @@ def test_three_training_runs_make_an_entry_of_an_algorithm(
     assert main((*words, str(out))) == 2
     assert "(board_rules)" in capsys.readouterr().out
     shutil.rmtree(out)
+    shutil.copytree(trained[1] / "checkpoints", tmp_path / "kept")
+    shutil.rmtree(trained[1] / "checkpoints")
+    shutil.copytree(trained[0] / "checkpoints", trained[1] / "checkpoints")
+    assert submit(suite_file, out, *runs, "--board", "algorithms", "--max-tokens", "4") == 0
+    assert main((*words, str(out))) == 2
+    assert "copies of one run" in capsys.readouterr().out
+    shutil.rmtree(out)
+    shutil.rmtree(trained[1] / "checkpoints")
+    shutil.move(tmp_path / "kept", trained[1] / "checkpoints")
     assert submit(suite_file, out, *runs, "--board", "algorithms", "--max-tokens", "4") == 0
     assert main((*words, str(out))) == 0
     assert "accepted" in capsys.readouterr().out
@@ -255,3 +274,18 @@ def test_a_maintainer_plays_the_weights_and_the_rerun_is_ranked(
     assert record["rerun"]["weights"][0].startswith("sha256:")
     assert main(("leaderboard", "rerun", "tiny-v1/none", *where, "--weights", model)) == 2
     assert "no such entry" in capsys.readouterr().err
+
+
+def test_no_control_character_of_a_stranger_reaches_the_terminal(
+    suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = tmp_path / "\x1b[2J\x9b31m\x07evil"
+    assert main(("leaderboard", "verify", str(evil))) == 2
+    assert submit(suite_file, evil, "null") == 0
+    capsys.readouterr()
+    edit_episodes(evil, lambda episodes: episodes.pop())
+    assert main(("leaderboard", "verify", "--suite-file", suite_file, str(evil))) == 2
+    assert escape("\x1b[2J\x9b31m\x07[red]\x85") == "␚[2J␚31m␚\\[red]␚"
+    shown = "".join(capsys.readouterr())
+    assert "evil" in shown
+    assert not set("\x1b\x9b\x07") & set(shown)

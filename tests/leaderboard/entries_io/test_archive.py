@@ -191,6 +191,24 @@ def test_a_listing_too_long_to_be_read(tmp_path: Path) -> None:
     assert "lists more than 20 members" in refusal(zipped(tmp_path / "a.zip", files))
 
 
+@pytest.mark.parametrize("comment", [b"", b"x" * 65535])
+def test_a_listing_in_the_zip64_form(tmp_path: Path, comment: bytes) -> None:
+    files = {f"{i}{'x' * 90}.json": b"{}" for i in range(200)}
+    plain = zipped(tmp_path / "a.zip", files)
+    data = plain.read_bytes()
+    plain.unlink()
+    at = data.rindex(b"PK\x05\x06")
+    count, size, start = struct.unpack("<HLL", data[at + 10 : at + 20])
+    record = struct.pack("<4sQHHLLQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, start)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, at, 1)
+    end = struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, 1, 1, 46, start, len(comment))
+    made = tmp_path / "b.zip"
+    made.write_bytes(data[:at] + record + locator + end + comment)
+    with zipfile.ZipFile(made) as opened:
+        assert len(opened.infolist()) == 200  # Python's reader believes the zip64 record
+    assert "zip64" in refusal(made)
+
+
 def test_a_member_twice(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         made.writestr("entry.json", "{}")

@@ -169,6 +169,8 @@ def test_a_board_says_which_references_it_misses(index: list[Indexed]) -> None:
         ({"runs": runs(0, 1)}, "3 or more"),
         ({"runs": runs(0, 1, 1)}, "3 or more"),
         ({"runs": runs(0, 1, 2, tokens=1051)}, "at most 1000"),
+        ({"runs": runs(0, 1, 2, tokens=0)}, "above 0"),
+        ({"runs": runs(0, 1, 2)}, "actions of their own"),  # null acts alike in every run
     ],
 )
 def test_rules_of_the_board_of_algorithms(

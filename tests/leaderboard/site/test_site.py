@@ -18,6 +18,7 @@ from helpers.site_helpers import EVIL, index_of, make_demo
 from turngym.envs.utils.statistics import Estimate
 from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.schema.untrusted_text import plain
 from turngym.leaderboard.site import SiteSettings, build_site, formatting
 from turngym.leaderboard.site.charts import curves_of
 
@@ -176,7 +177,7 @@ def test_a_sealed_suite_tells_no_task(tmp_path: Path, suite: Suite, good: Path) 
 
 
 def test_formatting() -> None:
-    assert formatting.plain("a\u202eb\x1b\x00c\td\n") == "a␚b␚␚c\td\n"
+    assert plain("a\u202eb\x1b\x00c\td\n") == "a␚b␚␚c\td\n"
     assert [formatting.amount(n) for n in (0, 950, 1500, 1_000_000, 7.6e9, 123_456)] == [
         "0",
         "950",

@@ -276,3 +276,12 @@ class TestSignature:
         data = json.loads(path.read_text())
         path.write_text(json.dumps(data | {"public_key": other}))
         assert refusal_of(signed, suite).reason == "signature"
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [{"\x1b[2J": "1"}, {"numpy": "\x1b[31m"}, {"turngym": "1", "buy": "here"}, {"numpy": ""}],
+)
+def test_versions_are_of_known_packages(entry: Path, suite: Suite, versions: dict) -> None:
+    edit_manifest(entry, lambda data: data.update(versions=versions))
+    assert refusal_of(entry, suite).reason == "format"

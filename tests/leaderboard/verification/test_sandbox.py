@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -102,3 +105,38 @@ def test_a_process_that_dies_is_told_by_its_last_words(good: Path, tmp_path: Pat
 def test_bad_limits() -> None:
     with pytest.raises(BadValueError, match="memory_mib is 0"):
         ReplayLimits(memory_mib=0)
+
+
+SERVER = """
+import subprocess, sys, time
+child = [sys.executable, "-m", "turngym.leaderboard.verification.sandbox_child"]
+process = subprocess.Popen(child, stdin=subprocess.PIPE, start_new_session=True)
+print(process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+def test_the_process_dies_with_its_server() -> None:
+    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    child = int(server.stdout.readline())
+    kept = os.open(f"/proc/{child}/fd/0", os.O_WRONLY)  # its input stays open: no end of file
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and "resource" not in Path(f"/proc/{child}/maps").read_text():
+        time.sleep(0.02)  # until the module has begun to run
+    time.sleep(0.2)
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    while time.monotonic() < deadline and _runs(child):
+        time.sleep(0.02)
+    os.close(kept)
+    assert not _runs(child)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
