@@ -14,6 +14,8 @@ from turngym.benchmarks.docs.site import Site
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Site(ROOT)
 SOURCES = ROOT / "build" / "docs-api"
+ELSEWHERE, HERE = "https://unpkg.com/iframe-worker/shim", "assets/file-worker.js"
+"""The theme's address of what lets pages in a folder search, and the file that we have for it."""
 
 
 def on_config(config: Any) -> Any:
@@ -37,3 +39,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if path not in SITE.written:
         return markdown
     return SITE.relinked(markdown, f"docs/{path}", path)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:  # noqa: ARG001
+    """Load nothing from elsewhere."""
+    return output.replace(ELSEWHERE, "../" * page.file.src_uri.count("/") + HERE)

@@ -108,9 +108,10 @@ def environment_table(found: Sequence[Described]) -> str:
     lines = [
         "# Environments",
         "",
-        "Text in, text out, the five-tuple of Gymnasium: `gym.make(id)` after `import turngym.envs`. "
-        "Limits are those of `gym.make` without settings. [What holds for all of them]"
-        "(../environments-in-general.md); [an environment of your own](../adding-an-environment.md).",
+        "Text in, text out, the five-tuple of Gymnasium: `gym.make(id)` after "
+        "`import turngym.envs`. Limits are those of `gym.make` without settings. "
+        "[What holds for all of them](../environments-in-general.md); "
+        "[an environment of your own](../adding-an-environment.md).",
     ]
     for title, hidden in (("Tasks", False), ("Diagnostic environments", True)):
         lines += ["", f"## {title}", ""]
@@ -347,8 +348,8 @@ def _speed(one: Described) -> str:
     size = " at size `micro`" if one.row.smallest else ""
     return (
         f"One copy{size} on one core, in processor time, measured when this page was built: a step "
-        f"{_duration(spent / steps)}, a fork {_duration(forking / forks)}. Careful measurements are "
-        "among the [measured figures](../results/measured.md)."
+        f"{_duration(spent / steps)}, a fork {_duration(forking / forks)}. Careful measurements "
+        "are among the [measured figures](../results/measured.md)."
     )
 
 

@@ -64,7 +64,7 @@ def recipe_table() -> str:
 def recipe_page(name: str, entry: Entry, results: Sequence[PackedRow]) -> str:
     """Return the page of a recipe."""
     recipe, doc = entry.factory(), read_docstring(entry.factory)
-    title = recipe.paper.split(",")[0]
+    file = _file(entry.factory)
     parts = [
         f"# {name}",
         f"{entry.summary[0].upper()}{entry.summary[1:]}. {link_papers(doc.summary)}",
@@ -77,8 +77,7 @@ def recipe_page(name: str, entry: Entry, results: Sequence[PackedRow]) -> str:
         "## Results",
         _results(name, results),
         "## References",
-        f"{link_papers(recipe.paper)}. Source: [`{_file(entry.factory)}`](../../{_file(entry.factory)})"
-        f" ({title}).",
+        f"{link_papers(recipe.paper)}. Source: [`{file}`](../../{file}).",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -183,8 +182,8 @@ def _details(name: str, entry: Entry, recipe: Recipe, doc: Docstring) -> str:
             f"[`{same.equals}`]({same.equals}.md): {same.why}."
         )
     parts.append(
-        "**Settings**, each changed with `--recipe.NAME VALUE`. The second column holds for a model "
-        "of a few million parameters, which `turngym train` takes without `--model`."
+        "**Settings**, each changed with `--recipe.NAME VALUE`. The second column holds for a "
+        "model of a few million parameters, which `turngym train` takes without `--model`."
     )
     small = settings_of(make_recipe(name, small=True)) if entry.small else settings_of(recipe)
     lines = ["| setting | paper | small model |", "|---|---|---|"]
@@ -199,8 +198,8 @@ def _results(name: str, results: Sequence[PackedRow]) -> str:
         return (
             "No packed result of a suite holds this recipe yet "
             "([how they are made](../results/packed.md)); single measurements are among the "
-            f"[measured figures](../results/measured.md). `turngym bench --suite quick --only row={name}` "
-            "plays it on every environment."
+            "[measured figures](../results/measured.md). "
+            f"`turngym bench --suite quick --only row={name}` plays it on every environment."
         )
     parts = []
     for file in dict.fromkeys(row.file for row in results):
@@ -212,7 +211,7 @@ def _results(name: str, results: Sequence[PackedRow]) -> str:
         lines += [row.table_row() for row in rows]
         parts.append(
             f"From `benchmarks/results/{file}`, made by `{rows[0].command}`: means over seeds; the "
-            "area is the mean success of the training episodes over the budget of sampled tokens.\n\n"
+            "area is the mean success of the training episodes over the sampled tokens.\n\n"
             + "\n".join(lines)
         )
     return "\n\n".join(parts)

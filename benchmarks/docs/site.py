@@ -102,23 +102,7 @@ class Site:
         Raises:
             BadValueError: There is no such list of pages.
         """
-        lists = self._lists(json.dumps(given))
-        out: list[Any] = []
-        for item in given:
-            if isinstance(item, Mapping):
-                ((title, inside),) = item.items()
-                entry = self.navigation(inside) if isinstance(inside, list) else inside
-                out.append({title: entry})
-            elif str(item).startswith("@"):
-                if item not in lists:
-                    raise BadValueError(
-                        f"mkdocs.yml, nav: {item} is no list of pages; expected one of "
-                        f"{', '.join(sorted(lists))}."
-                    )
-                out += lists[item]
-            else:
-                out.append(item)
-        return out
+        return _filled(given, self._lists(json.dumps(given)))
 
     def _lists(self, named: str) -> dict[str, list[Any]]:
         from ...envs.core.registration import all_ids
@@ -176,6 +160,24 @@ class Site:
             raise BadValueError(f"documentation: a page links to {name}, which does not exist.")
         text = path.read_text(encoding="utf-8")[:MAX_SOURCE]
         return f"# {name}\n\n````{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n````\n"
+
+
+def _filled(given: Sequence[Any], lists: Mapping[str, list[Any]]) -> list[Any]:
+    out: list[Any] = []
+    for item in given:
+        if isinstance(item, Mapping):
+            ((title, inside),) = item.items()
+            out.append({title: _filled(inside, lists) if isinstance(inside, list) else inside})
+        elif not str(item).startswith("@"):
+            out.append(item)
+        elif item in lists:
+            out += lists[item]
+        else:
+            raise BadValueError(
+                f"mkdocs.yml, nav: {item} is no list of pages; expected one of "
+                f"{', '.join(sorted(lists))}."
+            )
+    return out
 
 
 def metrics_page() -> str:

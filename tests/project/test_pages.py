@@ -250,3 +250,6 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         assert (site / "algorithms" / f"{name}.html").is_file()
     assert 'id="turngym.envs.core.env.TextEnv"' in (site / "api" / "envs.html").read_text()
     assert "turngym train" in (site / "commands" / "train.html").read_text()
+    loaded = re.compile(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]+")
+    found = {m.group() for page in site.rglob("*.html") for m in loaded.finditer(page.read_text())}
+    assert found == set(), "pages load nothing from elsewhere"

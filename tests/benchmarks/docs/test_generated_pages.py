@@ -152,11 +152,11 @@ def test_the_navigation_lists_generated_pages(monkeypatch: pytest.MonkeyPatch) -
     site = Site()
     monkeypatch.setattr(Site, "generated", pages)
     monkeypatch.setattr(Site, "written", {"new.md": "", "old.md": ""})
-    nav = site.navigation(["old.md", {"Commands": ["commands/index.md", "@commands"]}, "@others"])
-    assert nav == [
+    given = ["old.md", {"Commands": ["commands/index.md", "@commands"]}, {"Rest": ["@others"]}]
+    assert site.navigation(given) == [
         "old.md",
         {"Commands": ["commands/index.md", "commands/eval.md", "commands/train.md"]},
-        "new.md",
+        {"Rest": ["new.md"]},
     ]
     with pytest.raises(BadValueError, match="@nothing"):
         site.navigation(["@nothing"])
