@@ -15,7 +15,7 @@ from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
-from .runs.progress import reporter
+from .runs.progress import reporter, without_progress_bars
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.trainer import train
 
@@ -23,6 +23,7 @@ _OWN = frozenset({"env", "model", "recipe", "budget", "evals"})
 _OPTIONS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _OWN)
 
 
+@without_progress_bars()
 def train_on(  # noqa: PLR0913 - the settings that a script sets
     env_id: str,
     recipe: str = "grpo",

@@ -119,7 +119,9 @@ class Site:
             "@diagnostic": list(hidden),
             "@recipes": [p for p in below["algorithms"] if p not in special],
             "@commands": [p for p in below["commands"] if not p.endswith("index.md")],
-            "@examples": [p for p in below["examples"] if not p.endswith("index.md")],
+            "@examples": [
+                {Path(p).stem.replace("_", " ").capitalize(): p} for p in below["examples"]
+            ],
             "@api": [page.path for page in API],
             "@others": [p for p in self.written if f'"{p}"' not in named and "/" not in p],
         }

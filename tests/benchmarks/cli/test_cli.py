@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
 from turngym.algos.evaluation.result import RunResult
@@ -99,6 +100,10 @@ def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("SearchQA-v0", "full, micro", "train, dev, test", "0 to 1"):
         assert word in said
     assert "Bandit-v0" not in said
+    rows = {line.split()[0]: line for line in said.splitlines() if "-v0 " in line}
+    for name, limit in (("ScienceWorld-v0", "100 (micro 40)"), ("Retail-v0", "60 (micro 16)")):
+        assert limit in rows[name]
+        assert limit.startswith(f"{gym.make(name).unwrapped.max_turns} ")
     assert main(["envs", "--hidden"]) == 0
     said = capsys.readouterr().out
     for word in ("SearchQA-v0", "Bandit-v0", "Spawn-v0", "micro, full"):

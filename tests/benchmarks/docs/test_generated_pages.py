@@ -114,7 +114,7 @@ def test_a_curve_is_a_mean_over_seeds() -> None:
 
 def test_a_command_s_page_has_its_options() -> None:
     page = command_page("envs", "")
-    assert page.startswith("# turngym envs\n\nList the environments.\n")
+    assert page.startswith("# turngym envs\n\nList the environments, with the limits")
     assert "| `--hidden`, `--no-hidden` |  | `False` | List the diagnostic" in page
     nested = command_page("index", "Build, describe and search indexes over passage files.")
     assert "## turngym index build" in nested
