@@ -57,7 +57,7 @@ def _sections(parser: Any, level: int = 2) -> Iterator[str]:
             yield from ("", f"{'#' * level} {(group.title or 'options').capitalize()}", "")
             if group.description:
                 yield from (to_markdown(group.description), "")
-            yield from ("| | value | default | |", "|---|---|---|---|")
+            yield from ("| option | | value | default |", "|---|---|---|---|")
             yield from map(_row, options)
         for row in rows:
             if isinstance(row.choices, Mapping):
@@ -82,4 +82,4 @@ def _row(action: Any) -> str:
     names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar}`"
     value = f"`{table_cell(metavar)}`" if metavar and action.option_strings else ""
     shown = f"`{table_cell(default)}`" if default not in ("", "required", "repeatable") else default
-    return f"| {names} | {value} | {shown} | {table_cell(to_markdown(text))} |"
+    return f"| {names} | {table_cell(to_markdown(text))} | {value} | {shown} |"

@@ -396,7 +396,7 @@ def _interval(values: Sequence[float], *, percent: bool = False) -> str:
 
 
 def _range(bounds: tuple[float, float]) -> str:
-    return f"{bounds[0]:,g} to {bounds[1]:,g}"
+    return " to ".join(f"{b:,.0f}" if b == int(b) else f"{b:,g}" for b in bounds)
 
 
 def _visible(text: str) -> str:

@@ -62,6 +62,7 @@ def test_an_environment_s_page_has_gymnasium_s_form(name: str) -> None:
 def test_limits_on_a_page_are_those_of_gym_make() -> None:
     page = environment_page(Described(find_environment("MathWord-v0")))
     assert "truncated after 1 actions" in page
+    assert "Returns lie in 0 to 1 with" in page
 
 
 def test_every_recipe_has_a_page_under_five_headings(recipes: dict[str, str]) -> None:
@@ -115,7 +116,9 @@ def test_a_curve_is_a_mean_over_seeds() -> None:
 def test_a_command_s_page_has_its_options() -> None:
     page = command_page("envs", "")
     assert page.startswith("# turngym envs\n\nList the environments, with the limits")
-    assert "| `--hidden`, `--no-hidden` |  | `False` | List the diagnostic" in page
+    assert (
+        "| `--hidden`, `--no-hidden` | List the diagnostic environments too. |  | `False` |" in page
+    )
     nested = command_page("index", "Build, describe and search indexes over passage files.")
     assert "## turngym index build" in nested
     assert "`--corpus`" in nested
