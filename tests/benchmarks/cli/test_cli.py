@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,17 @@ def test_the_expert_plays_for_you(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for word in ("Question:", "<search>", "<information>", "reward +1", "solved"):
         assert word in said
+
+
+def test_failed_is_explained_where_success_is_a_matter_of_degree(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["play", "PaperCrawler-v0", *MICRO, "--agent", "expert", "--task", "4"]) == 0
+    said = capsys.readouterr().out
+    assert "\nfailed\n(success is a matter of degree here" in said
+    assert re.search(r"\n  oracle_recall_at_20 +[\d.]+\n", said), "names and values apart"
+    assert main(["play", "SearchQA-v0", *MICRO, "--agent", "null", "--task", "3"]) == 0
+    assert "matter of degree" not in capsys.readouterr().out
 
 
 def test_a_person_plays(
