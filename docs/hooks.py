@@ -44,3 +44,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 def on_post_page(output: str, page: Any, config: Any) -> str:  # noqa: ARG001
     """Load nothing from elsewhere."""
     return output.replace(ELSEWHERE, "../" * page.file.src_uri.count("/") + HERE)
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:  # noqa: ARG001
+    """Do the same for what is no page (404.html)."""
+    return output.replace(ELSEWHERE, HERE)
