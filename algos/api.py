@@ -16,7 +16,7 @@ from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
-from .runs.progress import reporter
+from .runs.progress import reporter, without_progress_bars
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.settings import WarmStartSettings
 from .training.supervised.warm_start import warm_start as imitate
@@ -26,6 +26,7 @@ _OWN = frozenset({"env", "model", "warm_start", "recipe", "budget", "evals"})
 _OPTIONS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _OWN)
 
 
+@without_progress_bars()
 def train_on(  # noqa: PLR0913 - the settings that a script sets
     env_id: str,
     recipe: str = "grpo",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rich.console import Console
-
 from ...envs.core.registration import all_ids, find_environment
 from .arguments import Repeated
 from .plugins import run_plugins
-from .tables import plain_table
+from .tables import plain_table, table_console
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """List the environments.
+    """List the environments, with the limits that they have without settings.
 
     Attributes:
         hidden: List the diagnostic environments too.
@@ -35,17 +33,22 @@ def run(command: Command) -> None:
     summaries = []
     for name in all_ids(hidden=command.hidden):
         about = find_environment(name)
-        env = text_env(EnvConfig(id=name, settings=about.smallest).make())
-        low, high = about.reward_range
+        env = text_env(EnvConfig(id=name).make())
+        turns = str(env.max_turns)
+        if about.smallest:
+            small = text_env(EnvConfig(id=name, settings=about.smallest).make())
+            if small.max_turns != env.max_turns:
+                turns += f" (micro {small.max_turns})"
+        low, high = env.reward_range
         table.add_row(
             f"[bold]{name}[/]",
             ", ".join(about.sizes),
             ", ".join(about.splits),
-            str(env.max_turns),
+            turns,
             f"{low:g} to {high:g}",
         )
         summaries.append(f"[bold]{name}[/]: {about.summary}")
-    console = Console()
+    console = table_console()
     console.print(table)
     console.print()
     for line in summaries:

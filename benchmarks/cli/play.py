@@ -15,6 +15,7 @@ from rich.text import Text
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
+from ...envs.core.env import TextEnv
 from ...envs.core.tasks import get_split_size
 from ..runtime.threads import prepare
 from .env_options import Environment, EnvOptions, env_config
@@ -92,7 +93,7 @@ def _play_by_turns(
         if info["status"] != "running":
             if observation.strip():
                 console.print(Text(observation.strip()))
-            _ending(console, info)
+            _ending(console, info, inner)
             return
 
 
@@ -117,7 +118,7 @@ def _watch_model(
         _action(console, turn.action)
         _reward(console, turn.reward, {"reward_terms": dict(turn.reward_terms)})
     last = tree.turns[-1]
-    _ending(console, {"status": last.status, "metrics": dict(last.metrics)})
+    _ending(console, {"status": last.status, "metrics": dict(last.metrics)}, text_env(env))
 
 
 def _ask(console: Console) -> str | None:
@@ -141,7 +142,14 @@ def _reward(console: Console, reward: float, info: Mapping[str, Any]) -> None:
     console.print(f"reward {reward:+g}" + (f" ({terms})" if terms else ""), highlight=False)
 
 
-def _ending(console: Console, info: Mapping[str, Any]) -> None:
+def _ending(console: Console, info: Mapping[str, Any], env: TextEnv[Any, Any]) -> None:
     console.print(f"[bold]{info['status']}[/]", highlight=False)
+    if env.open_ended and info["status"] == "failed":
+        console.print(
+            "(success is a matter of degree here: the return and the metrics below say how good "
+            "the episode was)",
+            highlight=False,
+        )
+    width = max(map(len, info["metrics"]), default=0) + 2
     for name, value in info["metrics"].items():
-        console.print(f"  {name:18}{value:g}", highlight=False)
+        console.print(f"  {name:{width}}{value:g}", highlight=False)

@@ -134,6 +134,7 @@ class Source:
         recipe: How it was trained; empty where nobody knows.
         sampling: How its actions are sampled; empty where they are not sampled here.
         track: Start and budget of a training run; None for anything else.
+        env_id: Environment that it was trained on; empty where nobody knows.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Source:
     recipe: str = ""
     sampling: str = ""
     track: Track | None = None
+    env_id: str = ""
 
 
 def run(command: Command) -> None:
@@ -161,6 +163,8 @@ def run(command: Command) -> None:
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
     manifest = make_manifest(suite, **_fields(command, sources))
+    if warning := _untrained(suite, sources):
+        say(warning)
     report = reporter()
     episodes = [
         episode
@@ -174,6 +178,19 @@ def run(command: Command) -> None:
     errors = f"; {lost} of them stopped with an error and count as 0" if lost else ""
     say(f"{len(episodes)} episodes of {suite.id} are in {out}{errors}")
     say(f"check it with: turngym leaderboard verify {out}")
+
+
+def _untrained(suite: Suite, sources: Sequence[Source]) -> str:
+    """Return a warning if the suite plays what the runs were not trained on; else nothing."""
+    trained = sorted({source.env_id for source in sources} - {""})
+    others = sorted({cell.env_id for cell in suite.cells} - set(trained))
+    if not trained or not others:
+        return ""
+    count = len({cell.env_id for cell in suite.cells})
+    return (
+        f"note: trained on {', '.join(trained)}, but the score of {suite.id} is the mean over "
+        f"{count} environments, among them {', '.join(others)}."
+    )
 
 
 def source_of(word: str, command: Command) -> Source:
@@ -250,7 +267,8 @@ def _about_run(folder: Path, command: Command) -> dict[str, Any]:
         return {"seed": config.get("seed", 0)}
     result = RunResult.read(folder / "result.json")
     used = Budget(sampled_tokens=result.sampled_tokens, tool_calls=result.env_turns)
-    about = {"seed": result.seed, "used": used, "recipe": result.recipe}
+    about: dict[str, Any] = {"seed": result.seed, "used": used, "recipe": result.recipe}
+    about["env_id"] = result.env_id
     if command.board == "algorithms":
         own = config.get("budget", {})
         about["track"] = Track(

@@ -134,11 +134,12 @@ class Command:
 
 def run(command: Command) -> None:
     """Train, and print the result."""
+    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them reports
+    report = reporter() if first else Silent()
+    report.note("loading libraries, the environment and the model")  # this takes seconds
     from ...algos import train
 
     prepare(small=command.model is None)
-    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them reports
-    report = reporter() if first else Silent()
     config, folder = configure(command, report)
     with engine_maker(command) as engine:
         result = train(config, folder, report, engine)

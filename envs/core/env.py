@@ -61,6 +61,7 @@ P = TypeVar("P")
 
 FiveTuple = tuple[str, float, bool, bool, Info]
 RESET_OPTIONS = ("split", "task")
+LINE = "\n"
 SEED_RANGE = 2**53
 """Seeds drawn for an episode stay below this: every JSON reader keeps such integers exact."""
 
@@ -496,8 +497,15 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return info
 
     def _transcript(self, episode: Episode[S]) -> Iterator[str]:
+        """Yield all texts; an action and its answer never share a line."""
         yield self.instructions
-        for step in episode.steps:
-            yield step.observation
-            yield step.action
-        yield episode.observation
+        action = LINE
+        for shown, following in [
+            *((step.observation, step.action) for step in episode.steps),
+            (episode.observation, ""),
+        ]:
+            if shown and not action.endswith(LINE) and not shown.startswith(LINE):
+                yield LINE
+            yield shown
+            yield following
+            action = following

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from transformers.utils import logging
 
 from turngym.algos import train_on
 from turngym.algos.runs.run_dir import read_metrics
@@ -27,10 +28,13 @@ def test_a_diagnostic_world_is_learnt_and_the_same_call_goes_on(tmp_path: Path) 
 
 
 def test_the_default_folder_names_recipe_world_and_seed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    logging.enable_progress_bar()
     train_on("Bandit-v0", "rloo", steps=1, eval_n=4, max_tokens=3, seed=3)
+    assert "it/s" not in capfd.readouterr().err, "bars of transformers"
+    assert logging.is_progress_bar_enabled(), "as the caller had it"
     assert (tmp_path / "runs" / "rloo-bandit-seed3" / "result.json").is_file()
 
 

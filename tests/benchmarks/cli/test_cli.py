@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
 from turngym.algos.evaluation.result import RunResult
@@ -99,6 +101,10 @@ def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for word in ("SearchQA-v0", "full, micro", "train, dev, test", "0 to 1"):
         assert word in said
     assert "Bandit-v0" not in said
+    rows = {line.split()[0]: line for line in said.splitlines() if "-v0 " in line}
+    for name, limit in (("ScienceWorld-v0", "100 (micro 40)"), ("Retail-v0", "60 (micro 16)")):
+        assert limit in rows[name]
+        assert limit.startswith(f"{gym.make(name).unwrapped.max_turns} ")
     assert main(["envs", "--hidden"]) == 0
     said = capsys.readouterr().out
     for word in ("SearchQA-v0", "Bandit-v0", "Spawn-v0", "micro, full"):
@@ -118,6 +124,17 @@ def test_the_expert_plays_for_you(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for word in ("Question:", "<search>", "<information>", "reward +1", "solved"):
         assert word in said
+
+
+def test_failed_is_explained_where_success_is_a_matter_of_degree(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["play", "PaperCrawler-v0", *MICRO, "--agent", "expert", "--task", "4"]) == 0
+    said = capsys.readouterr().out
+    assert "\nfailed\n(success is a matter of degree here" in said
+    assert re.search(r"\n  oracle_recall_at_20 +[\d.]+\n", said), "names and values apart"
+    assert main(["play", "SearchQA-v0", *MICRO, "--agent", "null", "--task", "3"]) == 0
+    assert "matter of degree" not in capsys.readouterr().out
 
 
 def test_a_person_plays(

@@ -201,6 +201,9 @@ def test_three_training_runs_make_an_entry_of_an_algorithm(
     out = tmp_path / "entry"
     runs = [str(root) for root in trained]
     assert submit(suite_file, out, *runs[:2], "--board", "algorithms", "--max-tokens", "4") == 0
+    said = capsys.readouterr().out
+    assert "note: trained on Password-v0, but the score of tiny-v1 is the mean over 2 " in said
+    assert "environments, among them Fork-v0." in said
     words = ("leaderboard", "verify", "--suite-file", suite_file)
     assert main((*words, str(out))) == 2
     assert "(board_rules)" in capsys.readouterr().out

@@ -191,6 +191,20 @@ def test_render_gives_the_transcript_when_asked_for() -> None:
     assert started().render() is None
 
 
+def test_an_action_and_its_answer_are_rendered_on_lines_of_their_own() -> None:
+    class Terse(Guess):
+        def play(self, episode, action):
+            return Outcome.move("24 is made." if episode.turn == 1 else "\n\nnext")
+
+    env = started(Terse, render_mode="ansi")
+    first = env.episode.observation
+    for action in ("14 + 10 = 24", "ended by a line\n", "x"):
+        env.step(action)
+    assert env.render() == (
+        f"{Guess.instructions}{first}14 + 10 = 24\n24 is made.ended by a line\n\n\nnextx\n\nnext"
+    )
+
+
 @pytest.mark.parametrize("turns", [0, -1, 2.0, True, None])
 def test_a_turn_limit_must_be_a_positive_integer(turns: object) -> None:
     with pytest.raises(BadValueError, match="max_turns"):

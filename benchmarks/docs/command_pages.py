@@ -1,0 +1,85 @@
+"""The reference of the command line, from the parsers that read it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import tyro
+
+from ..cli.main import COMMANDS
+from .docstrings import table_cell, to_markdown
+
+_NO_DEFAULT = ("(required)", "(repeatable)")
+_WORDS = {"{None}|": "", "STR": "text", "INT": "integer", "FLOAT": "number", "PATH": "path"}
+"""What the parser calls a value, and what a reader does."""
+
+
+def command_pages() -> dict[str, str]:
+    """Return path and Markdown of the page on each command, and of their list."""
+    pages = {}
+    lines = [
+        "# Command line",
+        "",
+        "`turngym COMMAND --help` shows the same. Settings of an environment and of a recipe have "
+        "short forms: `--env.NAME VALUE`, `--recipe.NAME VALUE`.",
+    ]
+    for group, commands in COMMANDS.items():
+        lines += ["", f"## {group.capitalize()}", "", "| command | |", "|---|---|"]
+        for name, summary in commands.items():
+            lines.append(f"| [`turngym {name}`]({name}.md) | {table_cell(summary)} |")
+            pages[f"commands/{name}.md"] = command_page(name, summary)
+    return pages | {"commands/index.md": "\n".join(lines) + "\n"}
+
+
+def command_page(name: str, summary: str) -> str:
+    """Return the page on one command: what it does, and its options in their groups."""
+    module = import_module(f"..cli.{name}", __package__)
+    with warnings.catch_warnings():
+        # tyro keeps the argparse form of its parsers for tools such as this one
+        warnings.simplefilter("ignore", DeprecationWarning)
+        parser = tyro.extras.get_parser(module.Command, prog=f"turngym {name}")
+    about = inspect.getdoc(module.Command) if isinstance(module.Command, type) else None
+    head = (about or summary).split("Attributes:")[0]
+    lines = [f"# turngym {name}", "", to_markdown(head)]
+    return "\n".join([*lines, *_sections(parser)]) + "\n"
+
+
+def _sections(parser: Any, level: int = 2) -> Iterator[str]:
+    """Yield the lines on a parser of argparse's kind (tyro has its own copy of that module)."""
+    for group in parser._action_groups:
+        rows = [action for action in group._group_actions if action.dest != "help"]
+        options = [row for row in rows if not isinstance(row.choices, Mapping)]
+        if options:
+            yield from ("", f"{'#' * level} {(group.title or 'options').capitalize()}", "")
+            if group.description:
+                yield from (to_markdown(group.description), "")
+            yield from ("| option | | value | default |", "|---|---|---|---|")
+            yield from map(_row, options)
+        for row in rows:
+            if isinstance(row.choices, Mapping):
+                for inner in row.choices.values():
+                    yield from ("", f"{'#' * level} {inner.prog}", "")
+                    if inner.description:
+                        yield to_markdown(inner.description)
+                    yield from _sections(inner, level + 1)
+
+
+def _row(action: Any) -> str:
+    text, _, default = (action.help or "").rpartition(" (default: ")
+    if not text:
+        text, default = action.help or "", ""
+    default = default.rstrip(")")
+    for mark in _NO_DEFAULT:
+        if text.endswith(mark):
+            text, default = text.removesuffix(mark), mark.strip("()")
+    metavar = str(action.metavar or "")
+    for word, plain in _WORDS.items():
+        metavar = metavar.replace(word, plain)
+    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar}`"
+    value = f"`{table_cell(metavar)}`" if metavar and action.option_strings else ""
+    shown = f"`{table_cell(default)}`" if default not in ("", "required", "repeatable") else default
+    return f"| {names} | {table_cell(to_markdown(text))} | {value} | {shown} |"
