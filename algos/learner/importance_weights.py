@@ -48,9 +48,9 @@ def why_no_importance(recipe: Recipe) -> str | None:
             "against. Leave it out."
         )
     if not recipe.loss.reads_credit:
-        raise BadValueError(
-            f"recipe {recipe.name!r}: importance_cap is {cap}, but {type(recipe.loss).__name__} "
-            "reads no advantages, on which these weights are put. Leave it out."
+        return (
+            f"{type(recipe.loss).__name__} reads no advantages, on which these weights are put. "
+            "Leave it out."
         )
     if recipe.loss.whole_trees:
         return (
