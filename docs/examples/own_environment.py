@@ -19,6 +19,7 @@ from turngym.envs.core.noisy_expert import NoisyExpert
 from turngym.envs.core.tasks import parse_index
 
 SIZES = {"train": 40, "dev": 20, "test": 20}
+LONGEST = 20  # characters that are read as a number: an action may be of any length
 FIRST = {"train": 0, "dev": 40, "test": 60}
 
 
@@ -60,7 +61,7 @@ class CountOn(TextEnv[Counting, int]):
 
     def play(self, episode, action):
         """Read a number."""
-        if not action.strip().isdecimal():
+        if not action.strip().isdecimal() or len(action) > LONGEST:
             return Outcome.unreadable("write a number\n")
         state = episode.state
         if int(action) != state.following:

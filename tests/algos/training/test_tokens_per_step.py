@@ -45,7 +45,7 @@ WORLDS = [
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[EnvConfig, Path]]:
     made = {}
-    for env_id in ("Password-v0", "Spawn-v0"):
+    for env_id in ("Password-v0", "Spawn-v0", *OTHER.values()):
         env = EnvConfig(id=env_id, settings={"size": "micro"})
         made[env_id] = env, tmp_path_factory.mktemp("blank")
         blank_model(env.make(), made[env_id][1], LITTLE)

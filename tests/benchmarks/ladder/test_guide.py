@@ -271,7 +271,7 @@ def test_the_command_writes_the_page(
     assert out.read_text(encoding="utf-8").startswith("# Which algorithm for which environment")
     words = ["--guide", str(ladder), "--out", str(out), "--only", "seed=0"]
     assert main(["bench", *words]) == REFUSED
-    assert "--only does not go with --guide" in capsys.readouterr().err
+    assert "--only does not go with bench --guide" in capsys.readouterr().err
 
 
 def test_the_oracle_travels_with_packed_results(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
         ({"seeds": (0, 0)}, "duplicate name"),
         ({"recipes": ("grpo", "grpo")}, "duplicate name"),
         ({"eval_temperature": 0.0}, "greater than 0"),
-        ({"lr_search": RateSearch(rates=(1e-3, 1e-4), seeds=(0,), share=0.5)}, "a seed of it"),
+        ({"lr_search": RateSearch(scales=(1, 0.1), seeds=(0,), share=0.5)}, "a seed of it"),
         ({"recipes": ()}, "at least 1"),
     ],
 )

@@ -209,4 +209,4 @@ def test_the_command_says_how_many(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "reused 4 finished cells of" in said
     assert "4 finished; 4 were there before" in said
     assert main(["bench", "--report", str(tmp_path / "new"), "--reuse", "x"]) == REFUSED
-    assert "--reuse goes with --suite" in capsys.readouterr().err
+    assert "--reuse does not go with bench --report" in capsys.readouterr().err

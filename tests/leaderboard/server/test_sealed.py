@@ -244,13 +244,13 @@ def test_expired_and_unplayed_episodes_count_as_errors(
     monkeypatch.setattr("turngym.leaderboard.server.verifier.write_site", lambda settings: None)
     path = place.settings.seasons / "spring" / "season.json"
     data = json.loads(path.read_text())
-    data["terms"]["session_s"] = 0.3
+    data["terms"]["session_s"] = 2.0
     path.write_text(json.dumps(data))
     with served(place.settings, background=True) as address:
         env = remote(address, place)
         env.reset()
         env.step("a")
-        time.sleep(0.5)
+        time.sleep(2.2)
         with pytest.raises(EpisodeError, match="no step came in time"):
             env.step("b")
         client = SeasonClient(address, place.token)
