@@ -95,7 +95,8 @@ def test_the_rows_by_state_take_over_the_ladder_s_baseline() -> None:
     assert is_ladder(LADDER_STATE)
     assert [family.name for family in families_of(LADDER_STATE)] == ["Corridor", "Keys", "Aliases"]
     assert LADDER_STATE.yardsticks == {"grpo again": "grpo"}
-    known = {cell.key: LADDER.cell_digest(cell) for cell in LADDER.cells}
+    assert set(LADDER.seeds) < set(LADDER_STATE.seeds)
+    known = {cell.key: LADDER_FULL.cell_digest(cell) for cell in LADDER_FULL.cells}
     for cell in LADDER_STATE.cells:
         if cell.recipe.startswith("grpo"):
             assert LADDER_STATE.cell_digest(cell) == known[cell.key]
