@@ -10,11 +10,12 @@ from importlib import import_module
 import tyro
 from rich.console import Console
 
+from ...algos.runs.interrupts import terminate_as_interrupt
 from ...envs.core.errors import BadValueError, MissingExtraError, TurngymError, UnknownNameError
 from ...leaderboard.schema.untrusted_text import plain
 from .arguments import expand_dotted
 
-INTERRUPTED, REFUSED = 130, 2
+INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "environments": {
@@ -71,10 +72,17 @@ def main(words: Sequence[str] | None = None) -> int:
         words: Arguments; those of the process when left out.
 
     Returns:
-        0; 2 for input that was refused, 130 after Ctrl-C.
+        0; 2 for input that was refused, 130 after Ctrl-C, 143 after SIGTERM.
     """
     for name, value in _OPENMP.items():
         os.environ.setdefault(name, value)
+    with terminate_as_interrupt() as termination:
+        status = _run_guarded(words)
+    return TERMINATED if termination.came else status
+
+
+def _run_guarded(words: Sequence[str] | None) -> int:
+    """Run the command, or list the commands; return the exit status."""
     name, *rest = (sys.argv[1:] if words is None else words) or ["--help"]
     try:
         if name in ("-h", "--help"):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
 
 from turngym.algos.evaluation.result import RunResult
+from turngym.algos.runs.interrupts import held_interrupts, terminate_as_interrupt
 from turngym.benchmarks.cli.arguments import expand_dotted, pairs, values
-from turngym.benchmarks.cli.main import COMMANDS, INTERRUPTED, REFUSED, main
+from turngym.benchmarks.cli.main import COMMANDS, INTERRUPTED, REFUSED, TERMINATED, main
 from turngym.envs.core.errors import BadValueError
 
 MICRO = ("--size", "micro")
@@ -235,6 +238,47 @@ def test_interrupt_has_its_own_exit_code(
     monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
     assert main(["envs"]) == INTERRUPTED
     assert "stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
+@pytest.mark.parametrize("held", [False, True])
+def test_sigterm_ends_a_command_with_143(
+    ctrl_c: Any, held: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+
+    def stop(command: object) -> None:
+        with held_interrupts() if held else terminate_as_interrupt():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("saved")
+
+    before = signal.signal(signal.SIGINT, ctrl_c)  # a shell's background ignores Ctrl-C
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
+        assert main(["envs"]) == TERMINATED == 143
+        assert done == ["saved"] * held
+        assert "stopped" in capsys.readouterr().err
+        assert signal.getsignal(signal.SIGTERM) == handler
+        monkeypatch.setattr("turngym.benchmarks.cli.envs.run", lambda _: None)
+        assert main(["envs"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_sigterm_ends_a_waiting_command_with_143() -> None:
+    code = (
+        "import sys; from turngym.benchmarks.cli.main import main; "
+        "sys.exit(main(['play', 'Game24-v0']))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline()  # it plays, and asks for an action
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=30)
+    assert child.returncode == TERMINATED
 
 
 # ---------------------------------------------------------------- training
