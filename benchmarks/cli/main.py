@@ -11,7 +11,14 @@ import tyro
 from rich.console import Console
 
 from ...algos.runs.interrupts import terminate_as_interrupt
-from ...envs.core.errors import BadValueError, MissingExtraError, TurngymError, UnknownNameError
+from ...envs.core.errors import (
+    BadValueError,
+    DataError,
+    MissingExtraError,
+    TurngymError,
+    UnknownNameError,
+)
+from ...envs.utils.disk_errors import describe_disk_error
 from ...leaderboard.schema.untrusted_text import plain
 from .arguments import expand_dotted
 
@@ -101,6 +108,11 @@ def _run_guarded(words: Sequence[str] | None) -> int:
     except BrokenPipeError:
         # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        line = describe_disk_error(error)
+        if line is None:
+            raise
+        return _refuse(DataError(line))
     return 0
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import signal
 import subprocess
@@ -238,6 +240,24 @@ def test_interrupt_has_its_own_exit_code(
     monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
     assert main(["envs"]) == INTERRUPTED
     assert "stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (errno.ENOSPC, "error: a/b: the disk is full. The finished parts are kept; make room"),
+        (errno.EROFS, "error: a/b: cannot be used (Read-only file system)."),
+        (errno.EACCES, "error: a/b: cannot be used (Permission denied)."),
+    ],
+)
+def test_a_disk_that_refuses_ends_in_one_line(
+    number: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(command: object) -> None:
+        raise OSError(number, os.strerror(number), "a/b")
+
+    monkeypatch.setattr("turngym.benchmarks.cli.envs.run", fail)
+    assert refused(["envs"], capsys).startswith(line)
 
 
 @pytest.mark.parametrize("ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
