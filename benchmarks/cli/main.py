@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 import tyro
-from rich.console import Console
 
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...envs.core.errors import (
     BadValueError,
@@ -19,7 +19,6 @@ from ...envs.core.errors import (
     UnknownNameError,
 )
 from ...envs.utils.disk_errors import describe_disk_error
-from ...leaderboard.schema.untrusted_text import plain
 from .arguments import expand_dotted
 
 INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
@@ -103,7 +102,7 @@ def _run_guarded(words: Sequence[str] | None) -> int:
             raise
         return _refuse(MissingExtraError("this command", error.name, "train"))
     except KeyboardInterrupt:
-        Console(stderr=True).print("stopped.")
+        PlainConsole(stderr=True).print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.
@@ -118,7 +117,7 @@ def _run_guarded(words: Sequence[str] | None) -> int:
 
 def list_commands() -> None:
     """Print the commands with a line on each, from the table alone."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = PlainConsole(highlight=False, soft_wrap=True)
     console.print(
         "[bold]turngym[/]: environments, algorithms and a leaderboard for language agents."
     )
@@ -174,6 +173,6 @@ def take_accepted(words: Sequence[str]) -> list[str]:
 
 
 def _refuse(error: TurngymError) -> int:
-    text = plain(str(error)).replace("[", r"\[")  # it may quote a stranger's text
-    Console(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
+    text = str(error).replace("[", r"\[")
+    PlainConsole(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
     return REFUSED

@@ -59,9 +59,7 @@ def _fixed(command: Command, settings: Mapping[str, Any]) -> Iterator[dict[str, 
     """Return the episodes that are played; None where the client chooses."""
     if not command.fixed:
         if command.n is not None or command.seed is not None:
-            raise BadValueError(
-                "mcp: --n and --seed go with --fixed; give that too."
-            )
+            raise BadValueError("mcp: --n and --seed go with --fixed; give that too.")
         return None
     if command.n is not None and command.n < 1:
         raise BadValueError(f"mcp: --n is {command.n}; expected 1 or more.")

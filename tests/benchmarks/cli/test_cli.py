@@ -161,6 +161,31 @@ def test_a_person_stops(
     assert "stopped." in capsys.readouterr().out
 
 
+def test_untrusted_texts_do_not_control_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = "\x1b[2J\x9b31m\x07"
+    monkeypatch.chdir(tmp_path)
+    folder = Path(f"{evil}folder")
+    folder.mkdir()
+    question = {"id": "1", "question": f"where{evil}?", "golden_answers": [f"here{evil}"]}
+    (folder / "train.jsonl").write_text(json.dumps(question) + "\n")
+    passage = {"id": "1", "contents": f'"{evil}"\nAral{evil} lies here.'}
+    (folder / "corpus.jsonl").write_text(json.dumps(passage) + "\n")
+    files = ["--data", str(folder / "train.jsonl"), "--corpus", str(folder / "corpus.jsonl")]
+    for words in (
+        ["play", "SearchQA-v0", *files, "--agent", "random", "--split", "train"],
+        ["eval", "--env", "SearchQA-v0", *files, "--agent", "null", "--n", "1", "--split", "train"],
+        ["papers", "check", str(folder)],
+        ["view", str(folder)],
+        ["view", str(folder / "seen.jsonl")],
+    ):
+        main(words)
+        said = "".join(capsys.readouterr())
+        assert said.strip(), words
+        assert not set(evil) & set(said) - set("[2J31m"), words
+
+
 def test_agents_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "scores.json"
     agents = ("--agent", "expert", "random", "null")
