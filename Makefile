@@ -9,8 +9,9 @@ VLLM := .venv-vllm
 OTHERS := .venv-adapters
 
 JVM_VENV := .venv-jvm
+HASHES_VENV := .venv-hashes
 
-.PHONY: demo test docs test-vllm test-adapters test-jvm lint bench clean
+.PHONY: demo test docs test-vllm test-adapters test-jvm lint hashes bench clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -41,6 +42,13 @@ lint: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/codespell
+
+hashes:  ## constraints-hashed.txt anew, after every change of constraints.txt
+	$(PYTHON) -m venv $(HASHES_VENV)
+	$(HASHES_VENV)/bin/python -m pip install --quiet uv
+	$(HASHES_VENV)/bin/uv pip compile --quiet --native-tls --no-deps --generate-hashes --no-annotate \
+		--python $(HASHES_VENV)/bin/python --upgrade --custom-compile-command 'make hashes' \
+		--output-file constraints-hashed.txt constraints.txt
 
 bench: $(STAMP)  ## speed benchmarks; figures of record stand in benchmarks/RESULTS.md
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-disable-gc -p no:xdist
@@ -78,4 +86,4 @@ $(OTHERS)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) $(HASHES_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import MissingExtraError
+from ...envs.utils.disk_cache import make_folder
 
 
 def build_once(
@@ -38,7 +39,7 @@ def build_once(
         from filelock import FileLock
     except ImportError as fault:
         raise MissingExtraError(what, "transformers", "train") from fault
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with FileLock(f"{folder}.lock"):
         if is_intact(folder, manifest):  # another process was faster
             return folder

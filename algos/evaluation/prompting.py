@@ -22,6 +22,7 @@ from ...agents.prompting.episode import check_dialect, check_search_env
 from ...agents.scripted import text_env
 from ...envs.core.errors import ContextFullError, EnvFault, EpisodeError
 from ...envs.core.fork import fork
+from ...envs.utils.untrusted_text import escape_json
 from ..core.checks import check_minimum
 from ..core.protocols import Start
 from ..rollouts.episode_runner import cut_short
@@ -144,4 +145,4 @@ class Prompted:
         file = self.folder / name / f"{place:05}.jsonl"
         file.parent.mkdir(parents=True, exist_ok=True)
         text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(escape_json(text), encoding="utf-8")

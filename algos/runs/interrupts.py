@@ -27,15 +27,44 @@ def _handled(handler: Callable[[int, FrameType | None], object], *signals: int) 
             signal.signal(number, former)
 
 
+class Termination:
+    """Whether SIGTERM came to this process, whose command then exits with 143, not 130.
+
+    Attributes:
+        came: True once it came, within the outermost :func:`terminate_as_interrupt`.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def pass_on(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Record the signal and raise SIGINT.
+
+        A shell makes processes in its background ignore Ctrl-C; SIGTERM ends them all the same.
+        """
+        self.came = True
+        if not callable(signal.getsignal(signal.SIGINT)):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.raise_signal(signal.SIGINT)
+
+
+_TERMINATION = Termination()
+
+
 @contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
+def terminate_as_interrupt() -> Iterator[Termination]:
     """Treat SIGTERM as Ctrl-C within the context.
 
     It goes through the handler of SIGINT, which asyncio replaces while it runs: an exception
     thrown into the middle of a task would come up again when the event loop is closed.
+
+    Yields:
+        Whether SIGTERM came, so that a command can say so in its exit status.
     """
-    with _handled(lambda *_: signal.raise_signal(signal.SIGINT), signal.SIGTERM):
-        yield
+    if signal.getsignal(signal.SIGTERM) != _TERMINATION.pass_on:
+        _TERMINATION.came = False  # the outermost context
+    with _handled(_TERMINATION.pass_on, signal.SIGTERM):
+        yield _TERMINATION
 
 
 class SignalFlag:
@@ -50,6 +79,7 @@ class SignalFlag:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Record the signal; a second one raises immediately, to stop a long step."""
+        _TERMINATION.came |= number == signal.SIGTERM
         if self.raised:
             signal.default_int_handler(number, frame)
         self.raised = True

@@ -18,6 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from .console import PlainConsole
+
 LINE_EVERY_S = 10.0
 
 
@@ -159,5 +161,5 @@ def clock(seconds: float) -> str:
 
 def reporter() -> Reporter:
     """Return a reporter with bars on a terminal, with lines elsewhere."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     return Terminal(console) if sys.stderr.isatty() else Lines(console)

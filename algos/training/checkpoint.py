@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import DataError
+from ...envs.utils.disk_errors import disk_errors
 from ..learner.learner import Learner
 from ..rollouts.step_limits import Amount, Played
 from ..runs.run_dir import read_json, write_json
@@ -108,7 +109,27 @@ def save_checkpoint(
 
     Returns:
         The new checkpoint: ``AutoModelForCausalLM.from_pretrained`` takes it.
+
+    Raises:
+        DataError: The disk is full or cannot be written; the checkpoints before it stay.
     """
+    try:
+        with disk_errors(folder, guess=True):
+            return _save(folder, learner, tokenizer, counters, keep, memory)
+    except DataError:
+        if learner.models.team.alone:  # the half of a checkpoint would keep the disk full
+            shutil.rmtree(folder / f".part-{counters.step:06d}", ignore_errors=True)
+        raise
+
+
+def _save(
+    folder: Path,
+    learner: Learner,
+    tokenizer: Any,
+    counters: RunCounters,
+    keep: int,
+    memory: Mapping[str, Any] | None,
+) -> Path:
     final = folder / f"step-{counters.step:06d}"
     part = folder / f".part-{counters.step:06d}"
     team, whole = learner.models.team, learner.whole_policy()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...agents.rendering.factory import Renderer
+from ...envs.utils.untrusted_text import plain
 from ..core.forest import Forest, Tree
 from ..core.forest_io import save_forest
 from ..core.protocols import Scorer
@@ -178,4 +179,5 @@ def _lines(tree: Tree, renderer: Any) -> Iterable[str]:
 
 
 def _write(path: Path, blocks: Sequence[str]) -> None:
-    path.write_text("\n".join(blocks) + "\n", encoding="utf-8")
+    """Write for people: a file that is printed in a terminal must not control it."""
+    path.write_text(plain("\n".join(blocks) + "\n"), encoding="utf-8")

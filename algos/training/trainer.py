@@ -18,6 +18,7 @@ from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
 from ...envs.core.tasks import get_split_blocks, get_split_size
+from ...envs.utils.disk_errors import disk_errors
 from ..core.forest import Forest
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
 from ..evaluation.prompt_lengths import check_all_prompts
@@ -78,9 +79,10 @@ def train(
 
     Raises:
         TurngymError: The configuration is invalid; nothing was changed.
+        DataError: The disk is full or cannot be written; the last checkpoint stays.
         KeyboardInterrupt: After a checkpoint was saved.
     """
-    with Trainer(config, run_dir, report, engine) as trainer, settled_heap():
+    with disk_errors(run_dir), Trainer(config, run_dir, report, engine) as trainer, settled_heap():
         return trainer.run()
 
 

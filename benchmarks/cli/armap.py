@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from ...agents.engines.factory import EngineSettings, build_engine
@@ -23,6 +22,7 @@ from ...agents.planning.pair_scores import PairScores, evaluate_pairs
 from ...agents.planning.records import Pair, read_pairs, write_pairs
 from ...agents.planning.settings import ARMAP_LORA, PRESETS, ReadingSettings, RewardTraining
 from ...agents.scripted import ExpertPolicy, scripted, scripted_names, text_env
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import Reporter, reporter
 from ...algos.training.config import EnvConfig
 from ...envs.core.env import TextEnv
@@ -192,7 +192,7 @@ def train(action: Train) -> None:
     scores = evaluate_pairs(reward, held)
     training = {"pairs": len(shown), **result, "held_out": scores.figures()}
     reward.save(out, training)
-    Console().print(_table(scores))
+    PlainConsole().print(_table(scores))
     report.note(f"{out}: trained on {len(shown):,} pairs, loss {result['loss']:.3f}.")
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
-
+from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError
 from .arguments import Repeated, refuse_others
 from .tables import plain_table, say, table_console
@@ -130,7 +129,7 @@ def run(command: Command) -> None:
     else:
         from ..speed.table import write_speed
 
-        write_speed(Path(command.out or SPEED_FILE), command.only, Console())
+        write_speed(Path(command.out or SPEED_FILE), command.only, PlainConsole())
 
 
 def fill(command: Command, suite: Suite) -> None:

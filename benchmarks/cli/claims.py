@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
+from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError
 from .arguments import Repeated, refuse_others
 from .tables import plain_table, say
@@ -117,7 +117,7 @@ def list_claims(claims: list[Claim]) -> None:
             f"{claim.minutes:g}",
             claim.statement,
         )
-    Console().print(table)
+    PlainConsole().print(table)
 
 
 def show_nulls() -> bool:
@@ -145,7 +145,7 @@ def show_nulls() -> bool:
                 f"{rates.covered:.1%}",
                 f"[bold red]{', '.join(broken)}[/]",
             )
-        Console().print(table)
+        PlainConsole().print(table)
     count = sum(bool(broken) for _, broken in (*single, *shapes))
     say(
         f"Bounds: reproduced at most {nulls.MAX_REPRODUCED:.1%}, p <= .05 in at most "

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...envs.core.errors import BadValueError, DataError
 from ...envs.tools.retrieval.index.build import build_index
@@ -123,7 +123,7 @@ def build(action: Build) -> None:
             overwrite=action.overwrite,
             progress=stages,
         )
-    Console().print(_facts(Path(action.out), made))
+    PlainConsole().print(_facts(Path(action.out), made))
 
 
 class Stages:
@@ -158,7 +158,7 @@ def show_info(action: Info) -> None:
     wrong: list[str] = []
     for folder in map(Path, action.folders):
         made = read_manifest(folder)
-        Console().print(_facts(folder, made))
+        PlainConsole().print(_facts(folder, made))
         try:
             Passages(folder, made)
         except DataError as error:
@@ -170,7 +170,7 @@ def show_info(action: Info) -> None:
 def search(action: Search) -> None:
     """Print the best passages for one query."""
     (hits,) = open_indexes(action.folders).search([action.query], action.k)
-    console = Console()
+    console = PlainConsole()
     if not hits:
         console.print("nothing found.")
     for rank, hit in enumerate(hits, start=1):

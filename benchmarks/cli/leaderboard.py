@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
 
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...leaderboard.entries_io.files import write_entry
@@ -347,7 +347,7 @@ def show_boards(action: Table) -> None:
         if action.suite in (None, board.suite) and action.board in (None, board.board)
     ]
     for board in chosen:
-        Console().print(board_table(board))
+        PlainConsole().print(board_table(board))
         if board.missing_references:
             say(
                 f"missing: {', '.join(board.missing_references)}; make them with `turngym "
@@ -368,7 +368,7 @@ def show_suites(action: Suites) -> None:
         TurngymError: A suite does not match the installed environments.
     """
     if not action.check:
-        Console().print(suites_table([load_suite(name) for name in suite_ids()]))
+        PlainConsole().print(suites_table([load_suite(name) for name in suite_ids()]))
         return
     drifted = 0
     for name in action.check:
@@ -514,7 +514,7 @@ def _show_verdict(entry: Path, verdict: Verdict) -> None:
             f"[green]accepted[/] {escape(str(entry))}: {verdict.replayed} episodes replayed in "
             f"{verdict.seconds:.1f} s"
         )
-        Console().print(scores_table(verdict.manifest.name, verdict.scores))
+        PlainConsole().print(scores_table(verdict.manifest.name, verdict.scores))
         return
     assert verdict.refusal is not None
     refusal = verdict.refusal

@@ -8,13 +8,20 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 import tyro
-from rich.console import Console
 
-from ...envs.core.errors import BadValueError, MissingExtraError, TurngymError, UnknownNameError
-from ...leaderboard.schema.untrusted_text import plain
+from ...algos.runs.console import PlainConsole
+from ...algos.runs.interrupts import terminate_as_interrupt
+from ...envs.core.errors import (
+    BadValueError,
+    DataError,
+    MissingExtraError,
+    TurngymError,
+    UnknownNameError,
+)
+from ...envs.utils.disk_errors import describe_disk_error
 from .arguments import expand_dotted
 
-INTERRUPTED, REFUSED = 130, 2
+INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "environments": {
@@ -71,10 +78,17 @@ def main(words: Sequence[str] | None = None) -> int:
         words: Arguments; those of the process when left out.
 
     Returns:
-        0; 2 for input that was refused, 130 after Ctrl-C.
+        0; 2 for input that was refused, 130 after Ctrl-C, 143 after SIGTERM.
     """
     for name, value in _OPENMP.items():
         os.environ.setdefault(name, value)
+    with terminate_as_interrupt() as termination:
+        status = _run_guarded(words)
+    return TERMINATED if termination.came else status
+
+
+def _run_guarded(words: Sequence[str] | None) -> int:
+    """Run the command, or list the commands; return the exit status."""
     name, *rest = (sys.argv[1:] if words is None else words) or ["--help"]
     try:
         if name in ("-h", "--help"):
@@ -88,17 +102,22 @@ def main(words: Sequence[str] | None = None) -> int:
             raise
         return _refuse(MissingExtraError("this command", error.name, "train"))
     except KeyboardInterrupt:
-        Console(stderr=True).print("stopped.")
+        PlainConsole(stderr=True).print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        line = describe_disk_error(error)
+        if line is None:
+            raise
+        return _refuse(DataError(line))
     return 0
 
 
 def list_commands() -> None:
     """Print the commands with a line on each, from the table alone."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = PlainConsole(highlight=False, soft_wrap=True)
     console.print(
         "[bold]turngym[/]: environments, algorithms and a leaderboard for language agents."
     )
@@ -154,6 +173,6 @@ def take_accepted(words: Sequence[str]) -> list[str]:
 
 
 def _refuse(error: TurngymError) -> int:
-    text = plain(str(error)).replace("[", r"\[")  # it may quote a stranger's text
-    Console(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
+    text = str(error).replace("[", r"\[")
+    PlainConsole(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
     return REFUSED

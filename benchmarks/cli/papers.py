@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 import gymnasium as gym
 import tyro
-from rich.console import Console, Group
+from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import ReplayPolicy, scripted, scripted_names
 from ...agents.warm_start.demonstrations import Demonstrator
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import reporter
 from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError, DataError
@@ -211,7 +212,7 @@ def check(action: Check) -> None:
         report = check_papers(
             action.folder, every=action.all, sample=action.sample, progress=stages
         )
-    Console().print(_report_parts(report))
+    PlainConsole().print(_report_parts(report))
     if report.damaged:
         raise DataError("\n".join(report.damaged))
 
@@ -399,7 +400,7 @@ def draw(action: Draw) -> None:
     crawler = crawler_in(env)
     find_task(crawler.source, action.crawls.split, action.task, crawler.name)
     crawl = _crawls(env, action.agent, [action.task], action.crawls)[0]
-    Console().print(crawl_tree(crawl))
+    PlainConsole().print(crawl_tree(crawl))
     draw_crawl(crawl, out)
     say(f"drawn in {escape(str(out))}")
 

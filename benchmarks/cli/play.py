@@ -15,6 +15,7 @@ from rich.text import Text
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
+from ...algos.runs.console import PlainConsole
 from ...envs.core.env import TextEnv
 from ...envs.core.tasks import get_split_size
 from ..runtime.threads import prepare
@@ -56,7 +57,7 @@ QUIT = ("quit", "exit")
 def run(command: Command) -> None:
     """Play one episode."""
     env = env_config(command.env, command.env_options).make()
-    console = Console()
+    console = PlainConsole()
     options: dict[str, Any] = {"split": command.split}
     if command.task is not None:
         options["task"] = command.task

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
+from ...algos.runs.console import PlainConsole
 from .tables import plain_table
 
 
@@ -26,7 +26,7 @@ def run(command: Command) -> None:
     """Print the recipes, or the settings of one."""
     from ...algos.recipes import RECIPES, make_recipe, settings_of
 
-    console = Console()
+    console = PlainConsole()
     if command.name is None:
         table = plain_table("recipe", "rollout", "credit", "loss", "ratio")
         for name, entry in RECIPES.items():

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
+from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import UnknownNameError
 from ...envs.retail.env import prove_solvable
 from ...envs.retail.tasks.checkout import export_checkout
@@ -74,7 +74,7 @@ def regenerate(action: Tasks) -> None:
     table = Table("split", "digest, as published")
     for split in action.split:
         table.add_row(split, remake_tasks(action.size, split, prove_solvable))
-    Console().print(table)
+    PlainConsole().print(table)
 
 
 def export(action: Export) -> None:

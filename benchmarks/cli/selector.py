@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import tyro
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -23,6 +22,7 @@ from ...agents.paper_selector.examples import (
     write_rows,
 )
 from ...agents.paper_selector.settings import SELECTOR_FILE, SelectorSettings
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import reporter
 from ...algos.training.supervised.epochs import TrainingProgress
 from ...envs.core.errors import BadValueError
@@ -218,7 +218,7 @@ def evaluate(action: Eval) -> None:
     if questions.other is not None:
         others = questions.other.probabilities([pair.judged for pair in questions.pairs])
         found["the world's"] = selector_scores(others, questions.labels)
-    console = Console()
+    console = PlainConsole()
     console.print(_table(found))
     console.print(_reliability(scores))
     picture = output_file(action.plot or str((folder if folder.is_dir() else Path()) / _PICTURE))

@@ -11,11 +11,12 @@ from rich.table import Table
 
 from ...algos.evaluation.evaluate import describe_decoding
 from ...algos.evaluation.result import Score, SetScore, gain_of
+from ...algos.runs.console import PlainConsole
 from ...envs.utils.statistics import Estimate
+from ...envs.utils.untrusted_text import plain
 from ...leaderboard.schema.board import Board, BoardRow
 from ...leaderboard.schema.result import Scores
 from ...leaderboard.schema.suite import Suite
-from ...leaderboard.schema.untrusted_text import plain
 
 MEASURES = (("em", "EM"), ("f1", "F1"))
 """Measures that stand in the table of scores, and how they are called there."""
@@ -26,8 +27,8 @@ FILE_WIDTH = 120
 
 def table_console() -> Console:
     """Return where tables are printed; a file or a pipe has no edge to fold them at."""
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, FILE_WIDTH))
+    console = PlainConsole()
+    return console if console.is_terminal else PlainConsole(width=max(console.width, FILE_WIDTH))
 
 
 def escape(text: str) -> str:
@@ -40,7 +41,7 @@ def escape(text: str) -> str:
 
 def say(text: str) -> None:
     """Print a line as it is; the terminal wraps it."""
-    Console().print(text, highlight=False, soft_wrap=True)
+    PlainConsole().print(text, highlight=False, soft_wrap=True)
 
 
 def plain_table(*left: str, right: Sequence[str] = (), **options: Any) -> Table:

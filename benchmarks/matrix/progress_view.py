@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import clock
 from .board import Board
 from .cell import Cell, CellResult
@@ -79,7 +80,7 @@ class LiveTable(View):
 
 def view() -> View:
     """Return a live table if standard error is a terminal, else lines."""
-    console = Console(stderr=True)
+    console = PlainConsole(stderr=True)
     return LiveTable(console) if sys.stderr.isatty() else Lines(console)
 
 

@@ -3,15 +3,17 @@
 ``turngym mcp SearchQA-v0`` serves over standard input and output, the form that agents' desktop
 programs start; :func:`mcp_server` is the server itself, for any transport. The tool
 ``new_episode`` starts a task; the others are the environment's actions. Rewards, status and metrics
-stand in the result's metadata, which clients keep from the model. Tested with mcp 2.0.0.
+stand in the result's metadata, which clients keep from the model. An agent that is evaluated must
+not choose its tasks: with ``fixed``, ``new_episode`` has no arguments and starts the rows given
+there, in order, each once and to its end. Tested with mcp 2.0.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..core.errors import BadValueError, EnvFault, MissingExtraError, TurngymError
+from ..core.errors import BadValueError, EnvFault, EpisodeError, MissingExtraError, TurngymError
 from .conversation import Settings
 from .openai_tools import ToolConversation
 
@@ -34,6 +36,8 @@ _START_SCHEMA = {
         "seed": {"type": "integer", "description": "Seed of the episode.", "minimum": 0},
     },
 }
+_CHOICES = ("split", "task", "seed")
+_FIXED_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 class McpEnvironment:
@@ -43,14 +47,25 @@ class McpEnvironment:
         env_id: Registered id.
         settings: Settings of the environment.
         split: Split of tasks that are drawn.
+        fixed: The episodes, as :func:`~turngym.envs.adapters.conversation.task_rows` makes them;
+            left out: the client chooses.
 
     Raises:
         BadValueError: An environment that opens sessions, or with a tool called ``new_episode``.
     """
 
-    def __init__(self, env_id: str, settings: Settings = None, split: str | None = None) -> None:
+    def __init__(
+        self,
+        env_id: str,
+        settings: Settings = None,
+        split: str | None = None,
+        fixed: Iterable[Mapping[str, Any]] | None = None,
+    ) -> None:
         self.game = ToolConversation(env_id, settings, where=WHERE)
         self.split = split
+        self._rows = None if fixed is None else iter(fixed)
+        self._row: Mapping[str, Any] | None = None  # taken, but its start failed
+        self._started = False
         if START in self.game.action_tools:
             raise BadValueError(f"{WHERE}: {env_id} has a tool {START!r} of its own.")
 
@@ -59,7 +74,7 @@ class McpEnvironment:
         start = types.Tool(
             name=START,
             description="Start a task anew; gives its rules and the first observation.",
-            input_schema=_START_SCHEMA,
+            input_schema=_START_SCHEMA if self._rows is None else _FIXED_SCHEMA,
         )
         actions = [
             types.Tool(
@@ -80,16 +95,40 @@ class McpEnvironment:
     def _call(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         talk = self.game.talk
         if name == START:
-            text = self.game.start({"split": self.split, **_check_arguments(arguments)})
+            text = self._start(arguments)
             return _make_result(text, _make_report(talk, 0.0, done=False))
         reply = self.game.call(name, arguments)
         end = f"\nThe episode is over ({reply.info['status']})." if reply.done else ""
         return _make_result(reply.text + end, _make_report(talk, reply.reward, done=reply.done))
 
+    def _start(self, arguments: Mapping[str, Any]) -> str:
+        """Start the episode that the client chose, or the next of the fixed ones."""
+        if self._rows is None:
+            return self.game.start({"split": self.split, **_check_arguments(arguments, _CHOICES)})
+        _check_arguments(arguments, ())
+        if self._started and self.game.talk.info["status"] == "running":
+            raise EpisodeError(f"{START}: the episode is not over; go on with it to its end.")
+        if self._row is None:
+            self._row = next(self._rows, None)
+        if self._row is None:
+            raise EpisodeError(f"{START}: all episodes have been played; there is no other one.")
+        text = self.game.start(self._row)
+        self._row, self._started = None, True
+        return text
 
-def mcp_server(env_id: str, settings: Settings = None, *, split: str | None = None) -> Any:
-    """Return an MCP server of an environment, to run over any transport; one episode at a time."""
-    env = McpEnvironment(env_id, settings, split)
+
+def mcp_server(
+    env_id: str,
+    settings: Settings = None,
+    *,
+    split: str | None = None,
+    fixed: Iterable[Mapping[str, Any]] | None = None,
+) -> Any:
+    """Return an MCP server of an environment, to run over any transport; one episode at a time.
+
+    The arguments are those of :class:`McpEnvironment`.
+    """
+    env = McpEnvironment(env_id, settings, split, fixed)
     return Server(
         f"turngym {env_id}",
         instructions=f"A task of {env_id}. Call {START} first, then the other tools.",
@@ -104,10 +143,10 @@ async def serve_stdio(server: Any) -> None:
         await server.run(received, sent, server.create_initialization_options())
 
 
-def _check_arguments(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    known = _START_SCHEMA["properties"]
+def _check_arguments(arguments: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
     if extra := sorted(set(arguments) - set(known)):
-        raise BadValueError(f"{START}: unknown argument {extra[0]!r}; expected {', '.join(known)}.")
+        expected = ", ".join(known) or "none: the tasks are fixed"
+        raise BadValueError(f"{START}: unknown argument {extra[0]!r}; expected {expected}.")
     return arguments
 
 

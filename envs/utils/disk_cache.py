@@ -7,12 +7,14 @@ import io
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
+_PRIVATE = 0o700
 _PUBLIC_SEEDS = 2**53
 
 
@@ -20,6 +22,29 @@ def cache_dir() -> Path:
     """Return ``$TURNGYM_CACHE``, or ``~/.cache/turngym``."""
     named = os.environ.get("TURNGYM_CACHE")
     return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder with its parents; the cache is closed to other accounts.
+
+    The default cache folder gets mode 700, one that an older version made included. A folder that
+    ``$TURNGYM_CACHE`` names, or a link leads to, may be shared on purpose: it gets this mode when
+    it is made here, and keeps its own otherwise.
+    """
+    if folder.is_relative_to(root := cache_dir()):
+        root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        _close_default()
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _close_default() -> None:
+    """Take the rights of other accounts from the default cache folder, if it is there."""
+    root = cache_dir()
+    if os.environ.get("TURNGYM_CACHE") or root.is_symlink():
+        return
+    with suppress(OSError):  # not there, or another account's
+        if root.stat().st_mode & 0o077:
+            root.chmod(_PRIVATE)
 
 
 def name_seed(seed: int) -> str:
@@ -42,6 +67,7 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
     A folder that cannot be written is no error: the arrays are simply not kept.
     """
     path = cache_dir() / f"{name}.arrays"
+    _close_default()
     stored = _read(path)
     if stored is not None:
         return stored
@@ -107,9 +133,7 @@ def _write(path: Path, arrays: Arrays) -> None:
 
 def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
     try:
-        if path.is_relative_to(root := cache_dir()):
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     except OSError:
         return

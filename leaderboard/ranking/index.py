@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...envs.core.errors import DataError
-from ...envs.utils.disk_cache import cache_dir
+from ...envs.utils.disk_cache import cache_dir, make_folder
 from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest
@@ -173,7 +173,7 @@ def _read_known(database: Path) -> dict[tuple[str, str], Verdict]:
 
 
 def _write(database: Path, found: list[Indexed]) -> None:
-    database.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(database.parent)
     now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
     with _open(database) as base:
         base.execute("DELETE FROM entries")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import MissingExtraError
-from ..schema.untrusted_text import plain
+from ...envs.utils.untrusted_text import plain
 from . import formatting
 
 HERE = Path(__file__).parent

@@ -301,3 +301,15 @@ def test_constraints_pin_exact_versions() -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert pins
     assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9.]+", pin) for pin in pins)
+
+
+def test_hashed_constraints_have_the_same_versions() -> None:
+    """``make hashes`` writes them anew."""
+    pins, hashed = (
+        re.findall(r"^([A-Za-z0-9_.\-]+)==(\S+)", (ROOT / name).read_text(), re.MULTILINE)
+        for name in ("constraints.txt", "constraints-hashed.txt")
+    )
+    assert {(name.replace("_", "-"), version) for name, version in pins} == set(hashed)
+    blocks = re.split(r"\n(?=[a-z])", (ROOT / "constraints-hashed.txt").read_text())[1:]
+    assert len(blocks) == len(hashed)
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}\b", block) for block in blocks)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....envs.core.digest import digest_of
 from ....envs.core.errors import BadValueError, UnknownNameError
-from ....envs.utils.disk_cache import cache_dir
+from ....envs.utils.disk_cache import cache_dir, make_folder
 from ..built_folder import build_once, checksum, is_intact, read_manifest
 from .catalogue import CATALOGUE, PackagedModel
 from .convert import convert_gguf
@@ -142,7 +142,7 @@ def accept_licence(word: str) -> None:
         raise UnknownNameError("licence to accept", word, known)
     accepted = sorted({*accepted_licences(), word})
     path = models_dir() / _LICENCES
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     draft = path.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(accepted) + "\n", encoding="utf-8")
     os.replace(draft, path)

@@ -13,8 +13,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from ...core.errors import DataError, EnvFault
-from ...tools.retrieval.index.files import disk_errors
 from ...tools.retrieval.index.progress import Progress, ignore_progress
+from ...utils.disk_errors import disk_errors
 from ...utils.file_rows import clean
 from ..papers import Paper, join_lines, make_title_key
 from .title_table import TitleTable

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +44,7 @@ from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import RunLockedError, read_metrics
 from turngym.algos.training import trainer as trainer_module
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig
-from turngym.algos.training.trainer import Trainer
+from turngym.algos.training.trainer import Trainer, train
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 
 # ---------------------------------------------------------------- resuming
@@ -203,6 +206,45 @@ def test_an_interrupt_leaves_a_run_that_goes_on(
     with Trainer(config(tiny_model, budget=more, evals=()), tmp_path) as trainer:
         assert trainer.counters.step == len(steps)
         trainer.run()
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as a disk without room would not."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [500, 20_000])  # of the model's settings; of its weights
+def test_a_disk_without_room_keeps_the_checkpoint_before(
+    tiny_model: Path, tmp_path: Path, size: int
+) -> None:
+    with Trainer(config(tiny_model, evals=()), tmp_path) as trainer:
+        trainer.train_step()
+        whole = trainer._save()
+        trainer.train_step()
+        with files_up_to(size), pytest.raises(DataError, match="cannot be used \\(File too large"):
+            trainer._save()
+        assert whole == 1
+        assert [p.name for p in trainer.writer.checkpoints.iterdir()] == ["step-000001"]
+        trainer._save()
+    with Trainer(config(tiny_model, evals=()), tmp_path) as trainer:
+        assert trainer.counters.step == 2
+
+
+def test_a_read_only_run_folder_is_one_line(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(DataError, match="run: cannot be used \\(Read-only file system"):
+        train(config(tiny_model, evals=()), tmp_path / "run")
 
 
 def interrupted(times: int) -> list[str]:

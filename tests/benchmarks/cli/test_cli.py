@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
 
 from turngym.algos.evaluation.result import RunResult
+from turngym.algos.runs.interrupts import held_interrupts, terminate_as_interrupt
 from turngym.benchmarks.cli.arguments import expand_dotted, pairs, values
-from turngym.benchmarks.cli.main import COMMANDS, INTERRUPTED, REFUSED, main
+from turngym.benchmarks.cli.main import COMMANDS, INTERRUPTED, REFUSED, TERMINATED, main
 from turngym.envs.core.errors import BadValueError
 
 MICRO = ("--size", "micro")
@@ -156,6 +161,31 @@ def test_a_person_stops(
     assert "stopped." in capsys.readouterr().out
 
 
+def test_untrusted_texts_do_not_control_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = "\x1b[2J\x9b31m\x07"
+    monkeypatch.chdir(tmp_path)
+    folder = Path(f"{evil}folder")
+    folder.mkdir()
+    question = {"id": "1", "question": f"where{evil}?", "golden_answers": [f"here{evil}"]}
+    (folder / "train.jsonl").write_text(json.dumps(question) + "\n")
+    passage = {"id": "1", "contents": f'"{evil}"\nAral{evil} lies here.'}
+    (folder / "corpus.jsonl").write_text(json.dumps(passage) + "\n")
+    files = ["--data", str(folder / "train.jsonl"), "--corpus", str(folder / "corpus.jsonl")]
+    for words in (
+        ["play", "SearchQA-v0", *files, "--agent", "random", "--split", "train"],
+        ["eval", "--env", "SearchQA-v0", *files, "--agent", "null", "--n", "1", "--split", "train"],
+        ["papers", "check", str(folder)],
+        ["view", str(folder)],
+        ["view", str(folder / "seen.jsonl")],
+    ):
+        main(words)
+        said = "".join(capsys.readouterr())
+        assert said.strip(), words
+        assert not set(evil) & set(said) - set("[2J31m"), words
+
+
 def test_agents_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "scores.json"
     agents = ("--agent", "expert", "random", "null")
@@ -235,6 +265,65 @@ def test_interrupt_has_its_own_exit_code(
     monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
     assert main(["envs"]) == INTERRUPTED
     assert "stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        (errno.ENOSPC, "error: a/b: the disk is full. The finished parts are kept; make room"),
+        (errno.EROFS, "error: a/b: cannot be used (Read-only file system)."),
+        (errno.EACCES, "error: a/b: cannot be used (Permission denied)."),
+    ],
+)
+def test_a_disk_that_refuses_ends_in_one_line(
+    number: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(command: object) -> None:
+        raise OSError(number, os.strerror(number), "a/b")
+
+    monkeypatch.setattr("turngym.benchmarks.cli.envs.run", fail)
+    assert refused(["envs"], capsys).startswith(line)
+
+
+@pytest.mark.parametrize("ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
+@pytest.mark.parametrize("held", [False, True])
+def test_sigterm_ends_a_command_with_143(
+    ctrl_c: Any, held: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+
+    def stop(command: object) -> None:
+        with held_interrupts() if held else terminate_as_interrupt():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("saved")
+
+    before = signal.signal(signal.SIGINT, ctrl_c)  # a shell's background ignores Ctrl-C
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        monkeypatch.setattr("turngym.benchmarks.cli.envs.run", stop)
+        assert main(["envs"]) == TERMINATED == 143
+        assert done == ["saved"] * held
+        assert "stopped" in capsys.readouterr().err
+        assert signal.getsignal(signal.SIGTERM) == handler
+        monkeypatch.setattr("turngym.benchmarks.cli.envs.run", lambda _: None)
+        assert main(["envs"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_sigterm_ends_a_waiting_command_with_143() -> None:
+    code = (
+        "import sys; from turngym.benchmarks.cli.main import main; "
+        "sys.exit(main(['play', 'Game24-v0']))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline()  # it plays, and asks for an action
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=30)
+    assert child.returncode == TERMINATED
 
 
 # ---------------------------------------------------------------- training

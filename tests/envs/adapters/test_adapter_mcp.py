@@ -22,6 +22,8 @@ from helpers.adapter_play import (
     without,
 )
 
+from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.envs.adapters.conversation import task_rows
 from turngym.envs.adapters.tool_view import NOTE
 from turngym.envs.core.errors import BadValueError, MissingExtraError
 
@@ -133,6 +135,54 @@ def test_the_command_serves_over_standard_input_and_output() -> None:
             return await client.call_tool("answer", {"answer": answer.strip()})
 
     assert json.loads(json.dumps(asyncio.run(play()).meta[META]))["status"] == "solved"
+
+
+@needs_mcp
+def test_an_evaluated_agent_does_not_choose_its_tasks(adapter: Any) -> None:
+    from mcp import Client
+
+    rows = list(task_rows("SearchQA-v0", 2, split="test", seed=5, settings=SEARCH))
+    server = adapter.mcp_server("SearchQA-v0", SEARCH, fixed=rows)
+
+    async def play() -> None:
+        async with Client(server) as client:
+            start, *_ = (await client.list_tools()).tools
+            assert start.input_schema["properties"] == {}
+            for choice in ({"task": 7}, {"split": "train"}, {"seed": 1}):
+                result = await client.call_tool("new_episode", choice)
+                assert result.is_error
+                assert "the tasks are fixed" in text(result)
+            for row in rows:
+                report = (await client.call_tool("new_episode", {})).meta[META]
+                assert (report["split"], report["task"]) == ("test", row["task"])
+                again = await client.call_tool("new_episode", {})
+                assert again.is_error
+                assert "not over" in text(again)
+                done = False
+                while not done:
+                    done = (await client.call_tool("search", {"query": "x"})).meta[META]["done"]
+            late = await client.call_tool("new_episode", {})
+            assert late.is_error
+            assert "all episodes have been played" in text(late)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--n", "2"], "give that too"),
+        (["--seed", "2"], "give that too"),
+        (["--fixed", "--n", "0"], "--n is 0"),
+        (["--fixed", "--n", "10_000_000"], "10000000 were asked for"),
+        (["--fixed", "--split", "tset"], "Did you mean 'test'"),
+    ],
+)
+def test_fixed_episodes_that_do_not_exist(
+    words: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "SearchQA-v0", "--env.size", "micro", *words]) == REFUSED
+    assert line in capsys.readouterr().err
 
 
 def test_without_the_package() -> None:

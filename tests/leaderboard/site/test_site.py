@@ -16,9 +16,9 @@ from helpers.board_helpers import verdict_of
 from helpers.site_helpers import EVIL, index_of, make_demo
 
 from turngym.envs.utils.statistics import Estimate
+from turngym.envs.utils.untrusted_text import plain
 from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.suite import Suite
-from turngym.leaderboard.schema.untrusted_text import plain
 from turngym.leaderboard.site import SiteSettings, build_site, formatting
 from turngym.leaderboard.site.charts import curves_of
 

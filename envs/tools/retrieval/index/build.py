@@ -13,8 +13,9 @@ import numpy as np
 
 from ....core.errors import DataError, UnknownNameError
 from ....core.settings import check_integer
+from ....utils.disk_errors import disk_errors
 from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
-from .files import disk_errors, save_array, save_arrays, save_json
+from .files import save_array, save_arrays, save_json
 from .kinds import INDEX_KINDS, load_entry
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
 from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash

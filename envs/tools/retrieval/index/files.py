@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from ....core.errors import DataError
-
-
-@contextmanager
-def disk_errors(folder: Path) -> Iterator[None]:
-    """Turn a full or read-only disk into one clear error; what was written whole stays.
-
-    Raises:
-        DataError: Something could not be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DataError(
-                f"{folder}: the disk is full. The finished parts are kept; make room and run the "
-                "same command again to go on from there."
-            ) from error
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-            raise DataError(f"{folder}: cannot be written ({error.strerror}).") from error
-        raise
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:

@@ -1,0 +1,29 @@
+"""A console for text of unknown origin: control characters in it reach no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from ...envs.utils.untrusted_text import plain
+
+
+class PlainConsole(Console):
+    """A console on which only rich itself moves the cursor and sets colours and titles.
+
+    Pages, passages, models and other people's files bring texts with ESC and C1 codes, which
+    could hide what was printed; a sign stands in their place. Everything in this package prints
+    through this class.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the segments of what is printed, without control characters in their texts."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield segment._replace(text=plain(segment.text))

@@ -1,0 +1,89 @@
+"""One clear line for a disk that is full or cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..core.errors import DataError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+BARRED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG)
+_NEARLY_FULL = 2**20
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
+_ADVICE = (
+    "The finished parts are kept; make room and run the same command again to go on from there."
+)
+
+
+def describe_disk_error(error: BaseException, folder: Path | str = "") -> str | None:
+    """Return what is wrong with the disk, None if the error says nothing about one.
+
+    Args:
+        error: What was raised; an error that it was raised from, or during, counts as well.
+        folder: Where something was written, for errors that name no file.
+    """
+    for cause in _causes(error):
+        number, place = _errno(cause), _place(cause) or str(folder)
+        start = f"{place}: " if place else ""
+        if number in FULL:
+            return f"{start}the disk is full. {_ADVICE}"
+        if number in BARRED and place:
+            return f"{start}cannot be used ({os.strerror(number)})."
+    return None
+
+
+@contextmanager
+def disk_errors(folder: Path | str, *, guess: bool = False) -> Iterator[None]:
+    """Turn a full or read-only disk into one clear error.
+
+    Args:
+        folder: Where the context writes.
+        guess: Blame the disk for any RuntimeError if the disk has no free megabyte: PyTorch's
+            writer of files does not say why it failed.
+
+    Raises:
+        DataError: Something could not be written.
+    """
+    try:
+        yield
+    except Exception as error:
+        line = describe_disk_error(error, folder)
+        if line is None and guess and isinstance(error, RuntimeError) and _nearly_full(folder):
+            line = f"{folder}: the disk is full. {_ADVICE}"
+        if line is None or isinstance(error, DataError):
+            raise
+        raise DataError(line) from error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _errno(error: BaseException) -> int:
+    """Return the system's number of an error, 0 if it carries none."""
+    if isinstance(error, OSError):
+        return error.errno or 0
+    found = _OS_ERROR.search(str(error))
+    return int(found[1]) if found else 0
+
+
+def _place(error: BaseException) -> str:
+    name = error.filename if isinstance(error, OSError) else None
+    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else ""
+
+
+def _nearly_full(folder: Path | str) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _NEARLY_FULL
+    except OSError:
+        return False

@@ -1,0 +1,74 @@
+"""The console: what people of unknown intent wrote does not control the terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from turngym.algos.runs.console import PlainConsole
+from turngym.algos.runs.progress import Lines, Terminal
+
+ROOT = Path(__file__).parents[3]
+EVIL = "\x1b[2J\x9b31m\x07\x08\x85\u202ehidden\r"
+CONTROLS = set(EVIL) - set("[2J31mhidden")
+
+
+def cell(text: str) -> Table:
+    table = Table(title=text)
+    table.add_column(text)
+    table.add_row(text)
+    return table
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [EVIL, escape(EVIL), Text(EVIL), Panel(Text(EVIL), title=EVIL), cell(EVIL), f"[bold]{EVIL}[/]"],
+)
+def test_no_control_character_comes_out(shown: RenderableType) -> None:
+    out = io.StringIO()
+    console = PlainConsole(file=out, width=200)
+    console.print(shown)
+    console.print(shown, soft_wrap=True, highlight=False)
+    assert out.getvalue().count("hidden") >= 2
+    assert not CONTROLS & set(out.getvalue())
+
+
+def test_rich_s_own_codes_do() -> None:
+    out = io.StringIO()
+    console = PlainConsole(file=out, width=200, force_terminal=True, color_system="standard")
+    console.print("[bold]loud[/]\tand plain\nline")
+    assert "\x1b[1mloud\x1b[0m" in out.getvalue()
+    assert out.getvalue().endswith("and plain\nline\n")
+
+
+@pytest.mark.parametrize("kind", [Terminal, Lines])
+def test_progress_neither(kind: type[Terminal | Lines]) -> None:
+    out = io.StringIO()
+    reporter = kind(PlainConsole(file=out, width=200))
+    reporter.note(EVIL)
+    with reporter.bar(EVIL) as bar:
+        bar.update(1.0, EVIL)
+    assert "hidden" in out.getvalue()
+    assert not CONTROLS & set(out.getvalue())
+
+
+def test_nothing_prints_through_another_console() -> None:
+    """A plain ``Console`` or ``print`` would let them through."""
+    other = re.compile(r"(?<![\w.])(Console|print)\(")
+    allowed = {"algos/__init__.py", "algos/api.py"}  # examples in their documentation
+    sources = [
+        path.relative_to(ROOT)
+        for folder in ("algos", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        if not path.is_relative_to(ROOT / "benchmarks" / "speed")
+    ]
+    found = {str(p) for p in sources if other.search((ROOT / p).read_text(encoding="utf-8"))}
+    assert found - allowed == set()

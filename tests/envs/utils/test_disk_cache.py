@@ -1,0 +1,85 @@
+"""The cache folder: closed to other accounts, unless somebody shares it on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from turngym.agents.models.built_folder import build_once
+from turngym.envs.utils.disk_cache import cache_arrays, cache_dir, cache_text
+
+
+def arrays() -> dict[str, np.ndarray]:
+    return {"a": np.arange(3)}
+
+
+def build(folder: Path) -> dict[str, Any]:
+    (folder / "weights").write_text("1")
+    return {}
+
+
+USES: list[Callable[[], object]] = [
+    lambda: cache_arrays("numbers", arrays),
+    lambda: cache_text(cache_dir() / "texts" / "one", lambda: "text"),
+    lambda: build_once(cache_dir() / "starters" / "one", "manifest.json", build, "a model"),
+]
+
+
+@pytest.fixture
+def default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("TURNGYM_CACHE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path / ".cache" / "turngym"
+
+
+def mode(folder: Path) -> int:
+    return folder.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("before", [None, 0o755, 0o777])
+def test_the_default_folder_is_closed(
+    default: Path, use: Callable[[], object], before: int | None
+) -> None:
+    if before is not None:
+        default.mkdir(parents=True)
+        default.chmod(before)
+    use()
+    assert any(default.iterdir())
+    assert mode(default) == 0o700
+
+
+def test_a_folder_that_is_only_read_is_closed_too(default: Path) -> None:
+    cache_arrays("numbers", arrays)
+    default.chmod(0o755)
+    assert cache_arrays("numbers", dict)["a"].tolist() == [0, 1, 2]
+    assert mode(default) == 0o700
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_folder_that_is_shared_stays_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o775)
+    monkeypatch.setenv("TURNGYM_CACHE", str(shared))
+    use()
+    assert mode(shared) == 0o775
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "new"))
+    use()
+    assert mode(tmp_path / "new") == 0o700
+
+
+def test_the_target_of_a_link_keeps_its_mode(default: Path, tmp_path: Path) -> None:
+    target = tmp_path / "scratch"
+    target.mkdir()
+    target.chmod(0o755)
+    default.parent.mkdir()
+    default.symlink_to(target)
+    cache_arrays("numbers", arrays)
+    assert mode(target) == 0o755

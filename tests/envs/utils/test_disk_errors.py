@@ -1,0 +1,71 @@
+"""A full disk and a folder that cannot be written: one clear line each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from turngym.envs.core.errors import DataError
+from turngym.envs.utils.disk_errors import describe_disk_error, disk_errors
+
+
+def failing(number: int, name: str | None = None) -> OSError:
+    return OSError(number, os.strerror(number), name)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk(number: int) -> None:
+    with (
+        pytest.raises(DataError, match=r"^here: the disk is full\. .* make room"),
+        disk_errors("here"),
+    ):
+        raise failing(number)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG])
+def test_a_folder_that_cannot_be_written(number: int) -> None:
+    with (
+        pytest.raises(DataError, match=rf"^a/b: cannot be used \({os.strerror(number)}\)\.$"),
+        disk_errors("here"),
+    ):
+        raise failing(number, "a/b")
+
+
+def test_the_cause_is_found_behind_a_library_s_error() -> None:
+    behind = RuntimeError("unexpected pos 6272 vs 6164")
+    behind.__context__ = failing(errno.ENOSPC)
+    with pytest.raises(DataError, match=r"^here: the disk is full"), disk_errors("here"):
+        raise behind
+    rust = RuntimeError("I/O error: No space left on device (os error 28)")
+    assert "the disk is full" in (describe_disk_error(rust) or "")
+
+
+def test_torch_s_writer_is_believed_only_on_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def save() -> None:
+        with disk_errors(tmp_path, guess=True):
+            raise RuntimeError("unexpected pos 6272 vs 6164")
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**30))
+    with pytest.raises(RuntimeError, match="unexpected pos"):
+        save()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    with pytest.raises(DataError, match="the disk is full"):
+        save()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [failing(errno.ENOENT, "a"), failing(errno.EACCES), ValueError("os error"), DataError("x")],
+)
+def test_other_errors_stay(error: Exception) -> None:
+    assert describe_disk_error(error) is None
+    with pytest.raises(type(error)) as caught, disk_errors(""):
+        raise error
+    assert caught.value is error
