@@ -9,13 +9,12 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import pytest
 from helpers.attack_cases import cases, filled
 from helpers.board_helpers import tiny_suite
 from helpers.site_helpers import index_of, says, written
 
-from turngym.envs import TextEnv, all_ids
+from turngym.envs import TextEnv
 from turngym.leaderboard.schema.entry import ModelCard
 from turngym.leaderboard.schema.untrusted_text import plain
 
@@ -129,18 +128,6 @@ def test_texts_in_a_terminal(case: dict[str, Any]) -> None:
     shown = plain(case["text"])
     assert len(shown) == len(case["text"])
     assert all(unicodedata.category(sign) not in CONTROL or sign in "\n\t" for sign in shown)
-
-
-@pytest.fixture(scope="module")
-def started() -> dict[str, TextEnv[Any, Any]]:
-    """Every environment at the start of an episode; steps are taken in copies."""
-    found: dict[str, TextEnv[Any, Any]] = {}
-    for env_id in all_ids(hidden=True):
-        env = gym.make(env_id).unwrapped
-        assert isinstance(env, TextEnv)
-        env.reset(seed=3)
-        found[env_id] = env
-    return found
 
 
 @pytest.mark.parametrize("case", cases("payloads", "action"))
