@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.attack_cases import cases, filled
-from helpers.model_server import ModelServer, serving
+from helpers.model_server import ModelServer, Reply, serving
 from helpers.retrieval_servers import Stock, client, stock_server
 
 from turngym.agents.engines.openai_client import Endpoint, EndpointError
@@ -68,7 +68,8 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.mark.parametrize("case", cases("peers", "model"))
 def test_a_model_server_that_lies(model_server: ModelServer, case: dict[str, Any]) -> None:
     """vLLM and its like, over OpenAI's protocol."""
-    model_server.replies = [{"raw": body_of(case), "status": case.get("status", 200)}]
+    reply: Reply = {"raw": body_of(case), "status": case.get("status", 200)}
+    model_server.replies = [reply]
     model_server.asked.clear()
     model = OpenAIModel(Endpoint(url=model_server.url, first_pause=0.0, attempts=1), "m")
 
@@ -113,6 +114,21 @@ def test_an_mcp_client_whose_calls_are_wrong(case: dict[str, Any]) -> None:
     call = SimpleNamespace(name=case["name"], arguments=case["arguments"])
     result = asyncio.run(env.call_tool(None, call))
     assert result.is_error  # an invalid move needs an episode, which has not begun
+
+
+@pytest.mark.parametrize("case", cases("peers", "call"))
+def test_an_openenv_client_whose_calls_are_wrong(case: dict[str, Any]) -> None:
+    pytest.importorskip("openenv", reason="openenv is not installed; make test-adapters has it")
+    from turngym.envs.adapters.openenv_server import TextAction, TextEnvironment
+
+    env = TextEnvironment("SearchQA-v0", SETTINGS)
+    if case["name"] == "new_episode":
+        with pytest.raises(TurngymError):
+            env.reset(**case["arguments"])
+        return
+    env.reset(seed=1, split="test", task=0)
+    said = env.step(TextAction(text=f"<{case['name']}>{case['arguments']}</{case['name']}>"))
+    assert said.status not in ("solved", "env_error")
 
 
 def test_two_servers_on_one_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
