@@ -68,8 +68,8 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.mark.parametrize("case", cases("peers", "model"))
 def test_a_model_server_that_lies(model_server: ModelServer, case: dict[str, Any]) -> None:
     """vLLM and its like, over OpenAI's protocol."""
-    reply: Reply = {"raw": body_of(case), "status": case.get("status", 200)}
-    model_server.replies = [reply]
+    replies: list[Reply] = [{"raw": body_of(case), "status": case.get("status", 200)}]
+    model_server.replies = replies
     model_server.asked.clear()
     model = OpenAIModel(Endpoint(url=model_server.url, first_pause=0.0, attempts=1), "m")
 
