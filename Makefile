@@ -11,7 +11,7 @@ OTHERS := .venv-adapters
 JVM_VENV := .venv-jvm
 HASHES_VENV := .venv-hashes
 
-.PHONY: demo test docs test-vllm test-adapters test-jvm lint hashes bench clean
+.PHONY: demo test docs test-vllm test-adapters test-jvm lint hashes bench attacks clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -84,6 +84,9 @@ $(OTHERS)/.installed: pyproject.toml
 	$(OTHERS)/bin/python -m pip install --quiet --no-deps verl tensordict pyvers codetiming hydra-core torchdata \
 		'antlr4-python3-runtime==4.9.*'
 	touch $@
+
+attacks: $(STAMP)  ## all attacks, the long ones too; the fuzz goes on where it was stopped
+	$(BIN)/python -m pytest -s -m 'slow or not slow' tests/attacks
 
 clean:
 	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) $(HASHES_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info

@@ -100,7 +100,7 @@ def _read(reply: Any, stop: Sequence[str], before: str) -> Completed:
     Raises:
         ValueError, KeyError, IndexError, TypeError: Not the reply of such a server.
     """
-    choice = reply["choices"][0]
+    choice = _mapping(reply["choices"][0])
     text = _text(choice)
     ending: Ending = "length" if choice.get("finish_reason") == "length" else "end"
     mark = choice.get("stop_reason")  # vLLM names the string that stopped it
@@ -109,7 +109,7 @@ def _read(reply: Any, stop: Sequence[str], before: str) -> Completed:
         whole = text + str(mark) if named else restored(text, stop, before)
         ending = "stop" if any(whole.endswith(s) for s in stop) else "end"
         text = whole
-    usage = reply.get("usage") or {}
+    usage = _mapping(reply.get("usage") or {})
     return Completed(
         text=text,
         prompt_tokens=_count(usage, "prompt_tokens"),
@@ -118,10 +118,16 @@ def _read(reply: Any, stop: Sequence[str], before: str) -> Completed:
     )
 
 
+def _mapping(given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"expected an object, not a {type(given).__name__}")
+    return given
+
+
 def _text(choice: Mapping[str, Any]) -> str:
     if "message" not in choice:
         return _checked(choice["text"])
-    message = choice["message"]
+    message = _mapping(choice["message"])
     content = message.get("content")
     thought = message.get("reasoning_content") or message.get("reasoning")
     if not content and isinstance(thought, str):

@@ -17,6 +17,8 @@ P = TypeVar("P")
 SPLITS = ("train", "dev", "test")
 ENDLESS = 2**31
 """Number of tasks of an unbounded split that a draw covers."""
+_MAX_DIGITS = 100
+"""Most digits of an index; Python converts no more than 4,300."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ def parse_index(split: str, task_id: str, size: int | None) -> int | None:
     named, _, number = task_id.partition("/")
     if named != split or not (number.isascii() and number.isdigit()):
         return None
+    if len(number) > _MAX_DIGITS:
+        return None
     index = int(number)
     return index if str(index) == number and (size is None or index < size) else None
 
@@ -130,8 +134,8 @@ def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
         BadValueError: The split is empty.
     """
     sizes = source.sizes()
-    if split not in sizes:
-        raise UnknownNameError("split", split, sizes, where)
+    if not isinstance(split, str) or split not in sizes:
+        raise UnknownNameError("split", str(split), sizes, where)
     size = sizes[split]
     if size == 0:
         raise BadValueError(f"{where}: split {split!r} holds no task; choose another split.")

@@ -63,9 +63,9 @@ class _Unpacked:
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
                 size = 0
-                while chunk := source.read(_CHUNK):
-                    if size == 0:
-                        check_start(path, chunk)
+                chunk = source.read(_CHUNK)
+                check_start(path, chunk)
+                while chunk:
                     size += len(chunk)
                     if size > self.limits.file_bytes:
                         raise refused(
@@ -73,6 +73,7 @@ class _Unpacked:
                         )
                     self.count(len(chunk))
                     file.write(chunk)
+                    chunk = source.read(_CHUNK)
         except (FileExistsError, NotADirectoryError) as error:
             raise refused("archive", f"{path}: is both a file and a folder.") from error
 
@@ -124,6 +125,8 @@ def unpack(archive: Path, folder: Path, limits: ReadLimits) -> Path:
         raise refused("archive", f"cannot be unpacked: {error}.") from error
     except (NotImplementedError, RuntimeError, ValueError, OverflowError) as error:
         raise refused("archive", f"uses an unsupported feature: {error}.") from error
+    if not any(folder.iterdir()):
+        raise refused("archive", "contains no file.")
     return _entry_root(folder)
 
 
@@ -197,3 +200,5 @@ def _untar(archive: Path, packed: bool, unpacked: _Unpacked) -> None:
                 source = opened.extractfile(member) if member.isreg() else None
                 if source is not None:
                     unpacked.write(path, source)
+        while bounded.read(_CHUNK):
+            pass  # to the end, where the checksum of what is packed is compared

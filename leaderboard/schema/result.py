@@ -9,6 +9,7 @@ from pydantic import Field
 from ...envs.utils.statistics import Estimate
 from .base import Form
 from .entry import Manifest
+from .untrusted_text import plain
 
 Reason = Literal[
     "archive",  # the upload itself: a member, a size, a path, a kind of file
@@ -205,7 +206,10 @@ class Refused(Exception):
 
 
 def refused(reason: Reason, message: str, **details: Any) -> Refused:
-    """Return the exception that refuses an entry; long texts in ``details`` are truncated."""
+    """Return the exception that refuses an entry; it quotes without control characters.
+
+    Long texts in ``details`` are truncated.
+    """
     shown: dict[str, Any] = {k: v if k == "turn" else _short(v) for k, v in details.items()}
     return Refused(Refusal(reason=reason, message=_short(message, 600), **shown))
 
@@ -218,4 +222,4 @@ def refused_episode(reason: Reason, name: str, message: str, **details: Any) -> 
 def _short(value: Any, limit: int = 300) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return plain(text if len(text) <= limit else text[: limit - 1] + "…")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...envs.core.errors import MissingExtraError
+from ...envs.core.errors import DataError, MissingExtraError
 from ..ranking.index import rebuild
 from ..schema.base import OnItem
 from ..schema.result import Verdict
@@ -20,6 +23,7 @@ def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
 
     Raises:
         MissingExtraError: A package of the extra ``web`` is missing.
+        DataError: Another server uses the folder.
     """
     try:
         import uvicorn
@@ -27,7 +31,28 @@ def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
         from .app import make_app
     except ModuleNotFoundError as error:
         raise MissingExtraError("the leaderboard's server", str(error.name), "web") from error
-    uvicorn.run(make_app(settings), host=host, port=port, server_header=False)
+    with hold_home(settings.home):
+        uvicorn.run(make_app(settings), host=host, port=port, server_header=False)
+
+
+@contextlib.contextmanager
+def hold_home(home: Path) -> Iterator[None]:
+    """Keep other servers away from a folder: a second one would sweep and verify the first's work.
+
+    The system lifts the lock when the process ends, however it ends.
+
+    Raises:
+        DataError: Another server uses the folder.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "server.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(
+                f"{home}: another server uses this folder; stop it first, or choose another home."
+            ) from None
+        yield
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,7 +232,8 @@ def _read_hit(row: Any, where: str) -> Hit:
     if named is None or named == "":
         named = hashlib.blake2b(contents.encode(), digest_size=8).hexdigest()
     title, _, text = contents.partition("\n")
-    return Hit(str(named), title.strip(), text, score)
+    named = str(named).encode("utf-8", "replace").decode()
+    return Hit(named, title.strip(), text, score)
 
 
 def _read_contents(document: Any) -> str | None:
@@ -254,4 +255,8 @@ def _read_score(given: Any) -> float | None:
         return 0.0
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         return None
-    return float(given) if abs(given) < math.inf else None
+    try:
+        score = float(given)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return score if math.isfinite(score) else None

@@ -17,7 +17,13 @@ _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _ENTRY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[^:/\[\]\s]+)(:(?P<port>[0-9]{1,5}))?")
 _SAFE = "/:=&?%~+!$,;'@()*[]-._"
+_BRACKETS = re.compile(r"\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("192.0.0.0/24", "2001:db8::/32", "3fff::/20", "5f00::/16"))
+)
+"""Special purposes that some versions of Python take for public; 192.0.0.192 serves secrets of
+machines in a cloud."""
 _MAX_CHARS = 4000
 _SHOWN = 10
 """Allowed hosts that a refusal names."""
@@ -140,6 +146,8 @@ def read_address(address: str) -> Target:
         raise BadAddress(f"{shown} is no web address; it must start with http:// or https://.")
     if "@" in parts.netloc:
         raise BadAddress(f"{shown} names a user; expected an address without user and password.")
+    if "[" in parts.netloc and not _BRACKETS.fullmatch(parts.netloc):
+        raise BadAddress(f"{shown} is no address: brackets hold an IPv6 address and nothing else.")
     host = _parse_host(parts, shown)
     path = quote(parts.path or "/", safe=_SAFE)
     if parts.query:
@@ -166,7 +174,7 @@ def is_public(ip: IpAddress) -> bool:
         or ip.is_unspecified
         or (ip.version == 6 and ip.is_site_local)
     )
-    return ip.is_global and not closed
+    return ip.is_global and not closed and not any(ip in network for network in _NOT_PUBLIC)
 
 
 def _list_embedded_ipv4(ip: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:

@@ -93,7 +93,7 @@ def test_a_line_that_never_ends(entry: Path, suite: Suite) -> None:
     [
         {"seed": 1.5},
         {"seed": -1},
-        {"seed": 2**200},
+        {"seed": 2**128},
         {"task": "0"},
         {"task": True},
         {"actions": "abc"},

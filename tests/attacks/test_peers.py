@@ -1,0 +1,153 @@
+"""The other end lies: retrieval servers, model servers, clients of adapters, a second server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from helpers.attack_cases import cases, filled
+from helpers.model_server import ModelServer, Reply, serving
+from helpers.retrieval_servers import Stock, client, stock_server
+
+from turngym.agents.engines.openai_client import Endpoint, EndpointError
+from turngym.agents.prompting import Message, OpenAIModel
+from turngym.envs.adapters.openai_tools import ToolConversation
+from turngym.envs.core.errors import DataError, TurngymError, UnknownNameError
+from turngym.envs.tools.retrieval.http import RetrieverError
+
+FAULTS = {"DataError": DataError, "RetrieverError": RetrieverError}
+SETTINGS = {"size": "micro", "hops": 1}
+
+
+def body_of(case: dict[str, Any]) -> bytes:
+    return filled(case.get("fill", case["text"])).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module")
+def stock() -> Iterator[Stock]:
+    with stock_server() as stock:
+        yield stock
+
+
+@pytest.mark.parametrize("case", cases("peers", "retriever"))
+def test_a_retrieval_server_that_lies(stock: Stock, case: dict[str, Any]) -> None:
+    """A fault that a caller knows, or passages that are text; never anything else."""
+    stock.said = body_of(case)
+    stock.statuses = [case["status"]] if "status" in case else []
+    one = client(stock, attempts=1)
+    if case["fault"]:
+        with pytest.raises(FAULTS[case["fault"]]) as caught:
+            one.search(["a"], 3)
+        assert len(str(caught.value)) < 2000
+        return
+    (hits,) = one.search(["a"], 3)
+    assert len(hits) <= 3
+    for hit in hits:
+        assert isinstance(hit.score, float)
+        for text in (hit.id, hit.title, hit.text):
+            text.encode("utf-8")
+
+
+@pytest.mark.parametrize("health", [[], "x", {"index": None}, {"index": 7}, {"index": ""}, {}])
+def test_a_server_that_lies_about_its_index(tmp_path: Path, health: Any) -> None:
+    with stock_server() as stock:
+        stock.health = health
+        assert client(stock, cache=str(tmp_path)).search(["a"], 1)[0][0].id == "a-0"
+
+
+@pytest.fixture(scope="module")
+def model_server() -> Iterator[ModelServer]:
+    with serving("x") as server:
+        yield server
+
+
+@pytest.mark.parametrize("case", cases("peers", "model"))
+def test_a_model_server_that_lies(model_server: ModelServer, case: dict[str, Any]) -> None:
+    """vLLM and its like, over OpenAI's protocol."""
+    replies: list[Reply] = [{"raw": body_of(case), "status": case.get("status", 200)}]
+    model_server.replies = replies
+    model_server.asked.clear()
+    model = OpenAIModel(Endpoint(url=model_server.url, first_pause=0.0, attempts=1), "m")
+
+    async def ask() -> None:
+        try:
+            await model.complete([Message("user", "hi")], max_tokens=8)
+        finally:
+            await model.close()
+
+    with pytest.raises(EndpointError) as caught:
+        asyncio.run(ask())
+    assert len(str(caught.value)) < 2000
+
+
+@pytest.fixture(scope="module")
+def talk() -> ToolConversation:
+    return ToolConversation("SearchQA-v0", SETTINGS, where="attack")
+
+
+@pytest.mark.parametrize("case", cases("peers", "call"))
+def test_a_client_whose_calls_are_wrong(talk: ToolConversation, case: dict[str, Any]) -> None:
+    """Tool calls of an agent: a move that is not valid, or an error that names what is wrong."""
+    talk.start({"split": "test", "task": 0, "seed": 1})
+    if case["name"] == "new_episode":
+        with pytest.raises(TurngymError):
+            talk.start(case["arguments"])
+    elif case["name"] not in talk.action_tools:
+        with pytest.raises(UnknownNameError):
+            talk.call(case["name"], case["arguments"])
+    else:
+        reply = talk.call(case["name"], case["arguments"])
+        reply.text.encode("utf-8")
+        assert reply.info["status"] not in ("solved", "env_error")
+
+
+@pytest.mark.parametrize("case", cases("peers", "call"))
+def test_an_mcp_client_whose_calls_are_wrong(case: dict[str, Any]) -> None:
+    pytest.importorskip("mcp", reason="mcp is not installed; make test-adapters has it")
+    from turngym.envs.adapters.mcp_server import McpEnvironment
+
+    env = McpEnvironment("SearchQA-v0", SETTINGS, split="test")
+    call = SimpleNamespace(name=case["name"], arguments=case["arguments"])
+    result = asyncio.run(env.call_tool(None, call))
+    assert result.is_error  # an invalid move needs an episode, which has not begun
+
+
+@pytest.mark.parametrize("case", cases("peers", "call"))
+def test_an_openenv_client_whose_calls_are_wrong(case: dict[str, Any]) -> None:
+    pytest.importorskip("openenv", reason="openenv is not installed; make test-adapters has it")
+    from turngym.envs.adapters.openenv_server import TextAction, TextEnvironment
+
+    env = TextEnvironment("SearchQA-v0", SETTINGS)
+    if case["name"] == "new_episode":
+        with pytest.raises(TurngymError):
+            env.reset(**case["arguments"])
+        return
+    env.reset(seed=1, split="test", task=0)
+    said = env.step(TextAction(text=f"<{case['name']}>{case['arguments']}</{case['name']}>"))
+    assert said.status not in ("solved", "env_error")
+
+
+def test_two_servers_on_one_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is refused before it sweeps what the first receives and verifies."""
+    pytest.importorskip("fastapi", reason="the extra web is missing")
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra web is missing")
+    from turngym.leaderboard.server import ServerSettings, serve_forever
+    from turngym.leaderboard.server.serving import hold_home
+
+    served: list[Any] = []
+    monkeypatch.setattr(uvicorn, "run", lambda app, **_: served.append(app))
+    settings = ServerSettings(home=tmp_path)
+    settings.entries.mkdir()
+    settings.uploads.mkdir()
+    coming = settings.uploads / "coming-abc"
+    coming.write_text("half an upload")
+    with hold_home(tmp_path), pytest.raises(DataError, match="another server uses this folder"):
+        serve_forever(settings, "127.0.0.1", 0)
+    assert served == []
+    assert coming.read_text() == "half an upload"
+    serve_forever(settings, "127.0.0.1", 0)
+    assert len(served) == 1
