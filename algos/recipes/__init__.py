@@ -5,6 +5,7 @@ from pkgutil import iter_modules
 
 from .aepo import aepo
 from .arpo import arpo
+from .at2po import at2po
 from .cispo import cispo
 from .dapo import dapo
 from .dppo import dppo
@@ -52,6 +53,7 @@ __all__ = [
     "SameGradient",
     "aepo",
     "arpo",
+    "at2po",
     "cispo",
     "dapo",
     "dppo",

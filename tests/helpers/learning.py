@@ -40,6 +40,7 @@ _CRITIC = {**_SINGLE, "optim.critic_lr": 5e-3}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "aepo": {"optim.lr": LR, "groups_per_step": 8},
     "arpo": {"optim.lr": LR, "groups_per_step": 8},
+    "at2po": {"optim.lr": LR, "groups_per_step": 8},
     "cispo": _CHAINS,
     "dapo": _CHAINS,
     "dppo": _CHAINS,
