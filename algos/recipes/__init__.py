@@ -40,6 +40,7 @@ from .sampo import sampo
 from .sapo import sapo
 from .settings import settings_of, with_settings
 from .sft import sft
+from .spear import spear
 from .spo import spo
 from .stepdpo import stepdpo
 from .tarl import tarl, tarl_ppo, tarl_turns
@@ -82,6 +83,7 @@ __all__ = [
     "sapo",
     "settings_of",
     "sft",
+    "spear",
     "spo",
     "stepdpo",
     "tarl",

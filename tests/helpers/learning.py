@@ -65,6 +65,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "sampo": _CHAINS,
     "sapo": _CHAINS,
     "sft": {"optim.lr": LR},
+    "spear": {**_CHAINS, "tracker.paths": 32},
     "spo": {"optim.lr": LR, "groups_per_step": 48, "tracker.first": 0},
     "stepdpo": {"optim.lr": LR, "groups_per_step": 16},
     "tarl": _CHAINS,
