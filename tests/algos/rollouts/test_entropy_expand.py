@@ -64,8 +64,10 @@ def test_it_grows_one_tree_of_the_paths_it_says_and_runs_no_tool_twice(
     assert len(found) == initial + nodes * rounds
     assert all([s for _, s in line] == ["running"] * (turns - 1) + ["solved"] for line in found)
     # the first chains are those of Chains: expanding changes nothing that was there
-    first = lines(play(Chains(n=initial), turns, seed))
-    assert [line for line in found if line in first] == first
+    first = play(EntropyExpand(initial=initial, rounds=0), turns, seed)
+    assert lines(first) == lines(play(Chains(n=initial), turns, seed))
+    before = first.trees[0].turns
+    assert [t.action for t in grown.turns[: len(before)]] == [t.action for t in before]
 
 
 def test_new_endings_leave_the_turns_that_scored_best() -> None:
