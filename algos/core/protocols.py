@@ -53,6 +53,21 @@ class Credits:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a task source has trained on again, in an update after the step's own.
+
+    Attributes:
+        forest: Paths of earlier steps.
+        annotations: Arrays per path, ``old_logprobs`` among them.
+        credits: One advantage per action token of each path.
+    """
+
+    forest: Forest
+    annotations: Annotations
+    credits: Credits
+
+
 class Scorer(Protocol):
     """The learner's models, seen by annotators: everything without gradient, as float32.
 
@@ -277,7 +292,13 @@ class GroupFilter(Protocol):
 
 
 class Tracker(Protocol):
-    """Per-task statistics across steps; a value, its state belongs to the run."""
+    """Per-task statistics across steps; a value, its state belongs to the run.
+
+    Attributes:
+        replays: Its memory may have paths of earlier steps trained on again.
+    """
+
+    replays: ClassVar[bool] = False
 
     @property
     def provides(self) -> frozenset[str]:
@@ -322,6 +343,16 @@ class TaskSource(Protocol):
     def annotations(self, forest: Forest) -> dict[str, list[Floats]]:  # noqa: ARG002 - a default
         """Return per-path arrays from before this step."""
         return {}
+
+    def replay(
+        self,
+        forest: Forest,  # noqa: ARG002 - a default
+        annotations: Annotations,  # noqa: ARG002 - a default
+        credits: Credits,  # noqa: ARG002 - a default
+        scorer: Scorer,  # noqa: ARG002 - a default
+    ) -> Replay | None:
+        """Return earlier paths to train on again, after an update on these; None for none."""
+        return None
 
     def learn(self, forest: Forest, scorer: Scorer) -> dict[str, float]:  # noqa: ARG002 - a default
         """Process a step's episodes after the update; return metrics (without a stage)."""

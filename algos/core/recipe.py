@@ -132,6 +132,7 @@ class Recipe:
         self._check_paths()
         self._check_observations()
         self._check_credit_is_read()
+        self._check_replay()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -304,6 +305,25 @@ class Recipe:
             raise BadValueError(
                 f"recipe {self.name!r}: {loss} is made of advantages, and {credit} gives none. Use "
                 "a credit rule, or RefKlLoss."
+            )
+
+    def _check_replay(self) -> None:
+        """Refuse to replay where a stored path misses what the loss reads."""
+        if self.tracker is None or not self.tracker.replays:
+            return
+        who, loss = type(self.tracker).__name__, type(self.loss).__name__
+        why = None
+        if self.loss.needs or not self.loss.reads_credit:
+            read = ", ".join(sorted(self.loss.needs)) or "no advantages"
+            why = f"{loss} reads {read}, and stored paths have advantages alone"
+        elif self.train_observations:
+            why = "train_observations needs log-probabilities of what the environment wrote"
+        elif not self.rollout.samples:
+            why = f"{self.rollout} samples nothing that the policy could imitate of itself"
+        if why:
+            raise BadValueError(
+                f"recipe {self.name!r}: {who} has stored paths trained on again, but {why}. Use "
+                "PolicyLoss without a reference (loss.kl.coef=0), or drop the tracker."
             )
 
     def _check_observations(self) -> None:

@@ -10,6 +10,7 @@ from .imitation import Imitation
 from .information import InformationGain
 from .kept_graph import KeptGraphCredit
 from .maxrl import MaxRlCredit
+from .node_value import NodeValueCredit
 from .pairs import StepPairs
 from .returns import ReturnsToGo
 from .sessions import SessionCredit
@@ -31,6 +32,7 @@ __all__ = [
     "KeptGraphCredit",
     "MaxRlCredit",
     "NoCredit",
+    "NodeValueCredit",
     "ReturnsToGo",
     "SessionCredit",
     "SharedMean",

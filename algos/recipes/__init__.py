@@ -5,6 +5,7 @@ from pkgutil import iter_modules
 
 from .aepo import aepo
 from .arpo import arpo
+from .at2po import at2po
 from .cispo import cispo
 from .dapo import dapo
 from .dppo import dppo
@@ -39,6 +40,7 @@ from .sampo import sampo
 from .sapo import sapo
 from .settings import settings_of, with_settings
 from .sft import sft
+from .spear import spear
 from .spo import spo
 from .stepdpo import stepdpo
 from .tarl import tarl, tarl_ppo, tarl_turns
@@ -52,6 +54,7 @@ __all__ = [
     "SameGradient",
     "aepo",
     "arpo",
+    "at2po",
     "cispo",
     "dapo",
     "dppo",
@@ -80,6 +83,7 @@ __all__ = [
     "sapo",
     "settings_of",
     "sft",
+    "spear",
     "spo",
     "stepdpo",
     "tarl",

@@ -77,6 +77,11 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
         "a small model that has not learned to read demonstrations shifts next to nothing when it "
         "is given one",
     ),
+    "spear": SameGradient(
+        "grpo",
+        "the update on a step's own rollouts is GRPO's without KL; what sets it apart is the "
+        "update on stored paths that follows some of them, and a bonus for numbers of turns",
+    ),
     "hcapo": SameGradient(
         "grpo",
         "a small model hardly reads the end that it is told, so its ratios are near 1, and in "

@@ -89,6 +89,45 @@ class MultiToolBonus(Shaper):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TurnBonus(Shaper):
+    """A bonus for every turn of a path, which fades out (SPEAR, arXiv 2509.22601).
+
+    ``min(most, bonus * turns) * (1 + cos(pi u / until)) / 2``, u being the steps of training that
+    the policy which played the path had had; 0 from ``until`` on. An action that was cut for a fork
+    inside it is one turn.
+
+    Attributes:
+        bonus: Per turn.
+        most: Of a path.
+        until: Steps after which there is none.
+    """
+
+    bonus: float = 0.1
+    most: float = 1.0
+    until: int = 200
+
+    def __post_init__(self) -> None:
+        check_above_zero(self, "bonus", "most", "until")
+
+    @property
+    def rewards_turns(self) -> bool:
+        """Return False: all of it stands at the end."""
+        return False
+
+    def amount(self, turns: int, step: int) -> float:
+        """Return the bonus of a path of so many turns after so many steps."""
+        if step >= self.until:
+            return 0.0
+        return min(self.most, self.bonus * turns) * (1 + math.cos(math.pi * step / self.until)) / 2
+
+    def __call__(self, forest: Forest) -> Forest:
+        """Add the bonus to every path."""
+        lines = [forest.turns(path) for path in forest]
+        amounts = [self.amount(sum(not t.partial for t in ts), ts[0].version) for ts in lines]
+        return rewarded(forest, amounts, "turns")
+
+
+@dataclass(frozen=True, kw_only=True)
 class InvalidActionPenalty(Shaper):
     """A penalty on every invalid action of a path.
 

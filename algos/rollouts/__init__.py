@@ -3,6 +3,7 @@
 from .branch import BalancedBranch, Branch
 from .chains import Chains, play_out
 from .demonstrations import Demonstrations, SpokenDemonstrations
+from .entropy_expand import EntropyExpand
 from .episode_runner import EpisodeHandle, EpisodeRunner
 from .expand import Expand
 from .seeds import seed_at
@@ -13,6 +14,7 @@ __all__ = [
     "Branch",
     "Chains",
     "Demonstrations",
+    "EntropyExpand",
     "EpisodeHandle",
     "EpisodeRunner",
     "Expand",

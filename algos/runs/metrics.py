@@ -68,6 +68,11 @@ METRICS: Mapping[str, str] = {
     "tracker/edges_mean": "known transitions of a task after the step, mean over the step's tasks",
     "tracker/revisits_frac": "share of the step's groups whose task came back",
     "tracker/drift_mean_nats": "how far the policy moved on a task's last path, mean",
+    "tracker/stored_paths": "paths that are stored for imitation after the step",
+    # an update on paths of earlier steps, in the steps that have one
+    "replay/loss": "loss of its mini batches, mean",
+    "replay/grad_norm": "norm of the policy's gradient before clipping, mean over its steps",
+    "replay/paths": "paths trained on again",
     # the optimisation
     "update/loss": "loss of the mini batches, mean",
     "update/grad_norm": "norm of the policy's gradient before clipping, mean over optimiser steps",

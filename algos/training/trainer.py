@@ -53,7 +53,7 @@ from ..runs.run_dir import Closing
 from ..runs.timer import Clock
 from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
 from .config import TrainConfig, config_digest, model_digest
-from .credit_step import assign_credit
+from .credit_step import Credited, assign_credit
 from .engines import EngineMaker, check_overlap, make_engine, make_runner
 from .policy import check_teacher, load_policy
 from .rollout_dump import RolloutDump, first_groups
@@ -302,11 +302,24 @@ class Trainer(Closing):
         if recipe.shapers:
             row |= shaped_metrics(shaped)
         row |= self.learner.update(shaped, annotations, credits, share)
+        row |= self._replay(credited, share)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
         self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
         return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
+
+    def _replay(self, credited: Credited, share: float) -> dict[str, float]:
+        """Train on earlier paths again, where the task source has some."""
+        again = self.tasks.replay(*credited, self.learner)
+        if again is None:
+            return {}
+        part = min(1.0, share * len(again.forest.paths) / max(1, len(credited.forest.paths)))
+        row = self.learner.update(again.forest, again.annotations, again.credits, part)
+        seen = {name: row.get(f"update/{name}", 0.0) for name in ("loss", "grad_norm")}
+        return {f"replay/{name}": value for name, value in seen.items()} | {
+            "replay/paths": float(len(again.forest.paths))
+        }
 
     def _play_first(self) -> None:
         """Play what the task source needs before the first step."""

@@ -47,6 +47,8 @@ _QUICK_RECIPES: Mapping[str, Mapping[str, Any]] = {
     "dppo": _QUICK_CHAINS,
     "maxrl": _QUICK_CHAINS,
     "aepo": {"rollout.initial": 2, "rollout.budget": 4},
+    "at2po": {"rollout.initial": 2, "rollout.nodes": 1},
+    "spear": {**_QUICK_CHAINS, "tracker.paths": 16},
     "opd": {},
     "opsd": {},
     "opid": _QUICK_CHAINS,

@@ -25,6 +25,8 @@ FEW: Mapping[str, Mapping[str, Any]] = {
     "reinforcepp": {"rollout.n": 2},
     "spo": {"tracker.pool": 4, "tracker.first": 1},
     "aepo": {"rollout.initial": 2, "rollout.budget": 4},
+    "at2po": {"rollout.initial": 2, "rollout.nodes": 1},
+    "spear": {"rollout.n": 3, "tracker.paths": 1},
     "arpo": {"rollout.initial": 2, "rollout.budget": 4},
     "pasa": {"optim.critic_only_steps": 0},
     "tigpo": {"rollout.n": 3, "tracker.wait": 1},
@@ -48,7 +50,7 @@ KIN: Mapping[str, tuple[str, ...]] = {
     "igpo": ("SearchQA-v0", "Recall-v0", "Bandit-v0"),
     "hcapo": ("Keys-v0",),
     **dict.fromkeys(("cispo", "sapo", "sampo", "dppo", "maxrl", "empg"), BRIEF),
-    **dict.fromkeys(("opd", "opid", "aepo"), ("Spawn-v0",)),
+    **dict.fromkeys(("opd", "opid", "aepo", "at2po", "spear"), ("Spawn-v0",)),
     "opsd": ("SearchQA-v0", "Spawn-v0", "Keys-v0"),
 }
 """Recipes that differ in little but credit or loss, and where they are tried; the rest is slow."""

@@ -24,6 +24,7 @@ CHAINS = {"rollout.n": 2}
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "spo": {"tracker.pool": 1000},
     "aepo": {"rollout.initial": 2, "rollout.budget": 3},
+    "at2po": {"rollout.initial": 1, "rollout.nodes": 1},
     "arpo": {"rollout.initial": 2, "rollout.budget": 3},
     "treegrpo": {"rollout.trees": 1},
     "stepdpo": {"rollout.trees": 1},
