@@ -7,9 +7,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...envs.utils.statistics import Estimate
+from ...envs.utils.untrusted_text import plain
 from .base import Form
 from .entry import Manifest
-from .untrusted_text import plain
 
 Reason = Literal[
     "archive",  # the upload itself: a member, a size, a path, a kind of file
