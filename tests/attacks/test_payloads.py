@@ -15,8 +15,8 @@ from helpers.board_helpers import tiny_suite
 from helpers.site_helpers import index_of, says, written
 
 from turngym.envs import TextEnv
+from turngym.envs.utils.untrusted_text import plain
 from turngym.leaderboard.schema.entry import ModelCard
-from turngym.leaderboard.schema.untrusted_text import plain
 
 CONTROL = ("Cc", "Cf", "Cs", "Zl", "Zp")
 TEXTS = [*cases("payloads", "markup"), *cases("payloads", "control")]
