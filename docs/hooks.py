@@ -18,10 +18,14 @@ ELSEWHERE, HERE = "https://unpkg.com/iframe-worker/shim", "assets/file-worker.js
 """The theme's address of what lets pages in a folder search, and the file that we have for it."""
 
 
-def on_config(config: Any) -> Any:
-    """Write what mkdocstrings reads, and complete the navigation."""
+def on_startup(command: str, dirty: bool) -> None:  # noqa: ARG001
+    """Write what mkdocstrings reads, before it looks for the folder and forgets one not there."""
     shutil.rmtree(SOURCES, ignore_errors=True)
     write_sources(ROOT, SOURCES)
+
+
+def on_config(config: Any) -> Any:
+    """Complete the navigation."""
     config.nav = SITE.navigation(config.nav)
     return config
 
