@@ -242,6 +242,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     from mkdocs.config import load_config
 
     config = load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path / "site"), strict=True)
+    config.plugins.on_startup(command="build", dirty=False)
     build(config)
     site = tmp_path / "site"
     for name in all_ids(hidden=True):
