@@ -128,11 +128,7 @@ def env_texts(env: gym.Env[Any, Any], episodes: int, seed: int) -> list[str]:
     """
     inner = text_env(env)
     players: list[Any] = [RandomPolicy(seed), NullPolicy()]
-    try:
-        inner.expert()
-    except NotImplementedError:
-        pass
-    else:
+    if inner.find_expert() is not None:
         players.append(ExpertPolicy(seed=seed))
     splits = [split for split, size in inner.source.sizes().items() if size != 0]
     texts = [inner.instructions] if inner.instructions else []

@@ -84,10 +84,7 @@ def choose_other_action(position: Position, action: str, rng: np.random.Generato
         others = sorted({closed(text, env.stop) for text in legal} - {action})
         return others[int(rng.integers(len(others)))] if others else None
     seed = int(rng.integers(2**31))
-    try:
-        policy: Any = env.expert(1.0, seed)
-    except NotImplementedError:
-        policy = RandomPolicy(seed)
+    policy: Any = env.find_expert(1.0, seed) or RandomPolicy(seed)
     other = closed(policy(position.env, position.observation, position.info), env.stop)
     return None if other == action else other
 

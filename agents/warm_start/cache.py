@@ -112,18 +112,10 @@ def _make_env(
 
 def _fingerprint(env: TextEnv[Any, Any], settings: StarterSettings | BlankSettings) -> str:
     """Return a digest of what the environment says and its experts do, on a sample of its tasks."""
-    if isinstance(settings, BlankSettings) and not _has_expert(env):
+    if isinstance(settings, BlankSettings) and env.find_expert() is None:
         return digest_of(env_texts(env, _SAMPLE, settings.seed))
     reader, seed = getattr(settings, "reader", EXPERT), settings.seed
     clean = Demonstrator(env, "train", seed, policy=reader)
     habits = getattr(settings, "habits", NO_HABITS)
     errs = Demonstrator(env, "train", seed, mistakes=1.0, habits=habits)
     return digest_of((clean.texts(_SAMPLE), errs.texts(_SAMPLE)))
-
-
-def _has_expert(env: TextEnv[Any, Any]) -> bool:
-    try:
-        env.expert()
-    except NotImplementedError:
-        return False
-    return True

@@ -86,13 +86,11 @@ class ContextLogprobs(Annotator):
         Raises:
             BadValueError: It has none.
         """
-        try:
-            env.expert()
-        except NotImplementedError as error:
+        if env.find_expert() is None:
             raise BadValueError(
                 f"{env.name} has no scripted expert, so there is nobody to demonstrate anything. "
                 "Choose a recipe that learns from outcomes."
-            ) from error
+            )
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Return ``[n_act]`` per path, in nats.

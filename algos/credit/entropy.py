@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..core.checks import check_weights
 from ..core.forest import Forest
-from ..core.protocols import Annotations, Credit, Credits
+from ..core.protocols import Annotations, Credits
 from .gae import Doubles
-from .group import GroupCredit
+from .nested import NestedCredit
 from .turns import whole_actions
 
 _EPS = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmpgCredit(Credit):
+class EmpgCredit(NestedCredit):
     """Entropy-modulated policy gradients (EMPG, arXiv 2509.09265), turn by turn.
 
     A turn's uncertainty is the mean entropy of its tokens as they were sampled, scaled over the
@@ -32,31 +31,17 @@ class EmpgCredit(Credit):
     gets 0.
 
     Attributes:
-        of: The rule whose advantages are modulated.
         sharpness: k, of the scaling.
         bonus_sharpness: k', of the bonus.
         bonus: zeta, its weight.
     """
 
-    of: GroupCredit = field(default_factory=GroupCredit)
     sharpness: float = 1.0
     bonus_sharpness: float = 1.0
     bonus: float = 0.05
 
-    whole_returns: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         check_weights(self, "sharpness", "bonus_sharpness", "bonus")
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Annotations that the inner rule needs."""
-        return self.of.needs
-
-    @property
-    def min_paths(self) -> int:
-        """The inner rule's requirement."""
-        return self.of.min_paths
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Return one advantage per turn, on its action tokens, ``[n_act]`` per path."""
@@ -97,7 +82,7 @@ class EmpgCredit(Credit):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenEntropyCredit(Credit):
+class TokenEntropyCredit(NestedCredit):
     """``A (1 + weight z(H))``, H the entropy of each token as sampled (AEPO, arXiv 2510.14545).
 
     The z-score is over all tokens of the batch (unbiased deviation), so tokens where the policy
@@ -106,27 +91,13 @@ class TokenEntropyCredit(Credit):
     Degenerate cases: equal entropies, or a single token, leave the rule's own advantages.
 
     Attributes:
-        of: The rule whose advantages are scaled.
         weight: Of the z-score.
     """
 
-    of: GroupCredit = field(default_factory=GroupCredit)
     weight: float = 0.2
-
-    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_weights(self, "weight")
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Annotations that the inner rule needs."""
-        return self.of.needs
-
-    @property
-    def min_paths(self) -> int:
-        """The inner rule's requirement."""
-        return self.of.min_paths
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Return one advantage per token ``[n_act]`` per path."""

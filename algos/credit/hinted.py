@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..core.checks import check_above_zero, check_weights
 from ..core.forest import Forest
-from ..core.protocols import Annotations, Credit, Credits
-from .group import GroupCredit
+from ..core.protocols import Annotations, Credits
+from .nested import NestedCredit
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoCredit(Credit):
+class NoCredit(NestedCredit):
     """Advantage 0 on every token: for losses with a term of their own for each."""
 
     speaks: ClassVar[bool] = False
@@ -25,7 +25,7 @@ class NoCredit(Credit):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HintedCredit(Credit):
+class HintedCredit(NestedCredit):
     """``A_path + weight D``, ``D = log pi(token | demonstration) - log pi(token)`` (OPID).
 
     OPID (arXiv 2606.26790) adds the shift that a skill in the prompt makes to each token's
@@ -35,17 +35,13 @@ class HintedCredit(Credit):
     where no path succeeds; with weight 0 it is the rule itself.
 
     Attributes:
-        of: The rule that compares paths.
         weight: Of the shift. OPID's scripts have 0.001, which is a thousandth of the credit where
             both are about 1; the classes' default is 1.
         clip: Largest shift that counts, in nats, on both sides; none for no bound.
     """
 
-    of: GroupCredit = field(default_factory=GroupCredit)
     weight: float = 1e-3
     clip: float | None = None
-
-    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_weights(self, "weight")

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices
 from ..core.forest import Forest
-from ..core.protocols import Annotations, Credit, Credits
+from ..core.protocols import Annotations, Credits
 from .group import GroupCredit
+from .nested import NestedCredit
 from .tree import TreeCredit
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedMean(Credit):
+class SharedMean(NestedCredit):
     """ARPO's hard advantage (arXiv 2507.19849, section 3.2), over any rule that scores paths.
 
     A turn of one path keeps the path's advantage; one that the paths S share gets the mean over S.
@@ -33,15 +34,11 @@ class SharedMean(Credit):
     Degenerate cases: without shared turns this is the rule itself.
 
     Attributes:
-        of: The rule.
         shared: ``"mean"`` is hard, ``"own"`` soft; ``"once"`` is hard and counts a shared turn a
             single time, in the first path that owns it.
     """
 
-    of: GroupCredit | TreeCredit = field(default_factory=GroupCredit)
     shared: Literal["own", "mean", "once"] = "mean"
-
-    whole_returns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -51,26 +48,6 @@ class SharedMean(Credit):
                 "path. A critic's advantages differ within a path, so their mean over paths means "
                 "nothing: use the rule alone."
             )
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Annotations that the inner rule needs."""
-        return self.of.needs
-
-    @property
-    def provides(self) -> frozenset[str]:
-        """Streams that the inner rule provides."""
-        return self.of.provides
-
-    @property
-    def min_paths(self) -> int:
-        """The inner rule's requirement."""
-        return self.of.min_paths
-
-    @property
-    def needs_forks(self) -> bool:
-        """The inner rule's requirement."""
-        return self.of.needs_forks
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Average the rule's advantages over the paths that share each turn."""

@@ -49,13 +49,11 @@ class Demonstrations(Unforked):
         Raises:
             BadValueError: It has none.
         """
-        try:
-            env.expert()
-        except NotImplementedError as error:
+        if env.find_expert() is None:
             raise BadValueError(
                 f"{env.name} has no scripted expert, so there is nothing to imitate. Choose a "
                 "recipe that learns from its own episodes."
-            ) from error
+            )
 
     async def __call__(self, runner: EpisodeRunner, start: Start) -> Group:
         """Play the episodes one after the other; each is a tree."""

@@ -86,7 +86,7 @@ class Described:
         return [
             Reference(name, *zip(*(_score(env, name, task) for task in tasks), strict=True))
             for name in names
-            if name != "expert" or _has_expert(env)
+            if name != "expert" or env.find_expert() is not None
         ]
 
 
@@ -370,14 +370,6 @@ def _references(one: Described) -> str:
         f"```sh\nturngym eval --env {one.row.id}{setting} --agent {names} --n {count}\n```\n\n"
         "Small starting models: [measured figures](../results/measured.md), `turngym starters`."
     )
-
-
-def _has_expert(env: TextEnv[Any, Any]) -> bool:
-    try:
-        env.expert()
-    except NotImplementedError:
-        return False
-    return True
 
 
 def _score(env: gym.Env[str, str], agent: str, task: int) -> tuple[float, float, float]:

@@ -257,8 +257,6 @@ def _success(played: Evaluation) -> Estimate | None:
 
 def _ceiling(what: EvalSet) -> Estimate | None:
     env: Any = text_env(what.env)
-    try:
-        env.expert()
-    except NotImplementedError:
+    if env.find_expert() is None:
         return None
     return _success(evaluate_policy(what, lambda seed: scripted("expert", seed, env)))

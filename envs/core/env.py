@@ -227,6 +227,13 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             raise NotImplementedError(f"{self.name} has no scripted expert.")
         return expert(mistakes=mistakes, seed=seed)
 
+    def find_expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy | None:
+        """Return :meth:`expert`'s policy, None where the environment has none."""
+        try:
+            return self.expert(mistakes=mistakes, seed=seed)
+        except NotImplementedError:
+            return None
+
     def asked(self) -> Sequence[Opening]:
         """Return the sessions that the last action asked for and that can still be opened."""
         return ()

@@ -122,10 +122,7 @@ class Lab:
 
     def expert(self, env: gym.Env[Any, Any], mistakes: float, seed: int) -> Policy | None:
         """Return the environment's scripted expert, None when it has none."""
-        try:
-            return self.inner(env).expert(mistakes=mistakes, seed=seed)
-        except NotImplementedError:
-            return None
+        return self.inner(env).find_expert(mistakes, seed)
 
     def play(
         self,
