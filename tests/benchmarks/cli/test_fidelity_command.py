@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from turngym.benchmarks.cli.fidelity import measure_agreement, normal
 from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.fidelity.science_world import measure_science_world, normal
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.science_world.engine.step import step
 from turngym.envs.science_world.tasks.build import start_episode
@@ -55,8 +55,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_world_agrees_with_its_own_transcripts(folder: Path) -> None:
-    found = measure_agreement(str(folder))
-    assert [kind.id for kind in found] == ["4-4", "7-1"]
+    found = measure_science_world(str(folder))
+    assert list(found) == ["4-4", "7-1"]
     for agreement in found.values():
         assert agreement.observations == agreement.scores == agreement.dones == agreement.steps
         assert (agreement.solved, agreement.solved_here, agreement.first) == (1, 1, None)
@@ -68,7 +68,7 @@ def test_differences_are_counted_and_the_first_one_is_kept(folder: Path) -> None
     steps = changed["raw_replay"]["steps"]
     steps[1]["observation"], steps[2]["score"], steps[-1]["done"] = "Nothing.", 77, False
     path.write_text(json.dumps(changed))
-    agreement = measure_agreement(str(folder), ["4-4"])[find_kind("4-4")]
+    agreement = measure_science_world(str(folder), ["4-4"])["4-4"]
     count = len(steps)
     assert agreement.steps == count
     assert (agreement.observations, agreement.scores, agreement.dones) == (count - 1,) * 3
@@ -90,17 +90,17 @@ def test_the_command_prints_and_writes_figures(
 
 def test_what_is_no_transcript_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadValueError, match="not a folder"):
-        measure_agreement(str(tmp_path / "none"))
+        measure_science_world(str(tmp_path / "none"))
     with pytest.raises(BadValueError, match="no transcript"):
-        measure_agreement(str(tmp_path))
+        measure_science_world(str(tmp_path))
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(DataError, match="task_name"):
-        measure_agreement(str(tmp_path))
+        measure_science_world(str(tmp_path))
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(DataError, match="not JSON"):
-        measure_agreement(str(tmp_path))
+        measure_science_world(str(tmp_path))
     with pytest.raises(UnknownNameError, match="unknown task"):
-        measure_agreement(str(tmp_path), ["boyl"])
+        measure_science_world(str(tmp_path), ["boyl"])
 
 
 def test_an_unknown_world_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from helpers.household import DATA
 
 from turngym.benchmarks.cli.main import main
-from turngym.benchmarks.household.replay import measure_household
+from turngym.benchmarks.fidelity.household import measure_household
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.household.engine.game import LIGHT, TASK_TYPES
 

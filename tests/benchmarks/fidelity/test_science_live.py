@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from helpers.science_stand_in import Server, StandIn
 
-from turngym.benchmarks.cli.fidelity import measure_agreement
 from turngym.benchmarks.cli.main import main
-from turngym.benchmarks.science_world import live as fidelity_live
-from turngym.benchmarks.science_world.live import LiveSettings, house_by_arrival, live_transcripts
+from turngym.benchmarks.fidelity import science_live as fidelity_live
+from turngym.benchmarks.fidelity.science_live import (
+    LiveSettings,
+    house_by_arrival,
+    live_transcripts,
+)
+from turngym.benchmarks.fidelity.science_world import measure_science_world
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.science_world.engine.step import step
 from turngym.envs.science_world.house.build import build_house
@@ -48,7 +52,7 @@ def test_our_world_agrees_with_itself(tmp_path: Path, capsys: pytest.CaptureFixt
         assert row["first_difference"] is None
     assert "original engine" not in capsys.readouterr().out
     assert ENGINES[-1].closed
-    again = measure_agreement(str(keep))[find_kind("7-1")].as_row()
+    again = measure_science_world(str(keep))["7-1"].as_row()
     assert again == figures["7-1"]
 
 

@@ -1,0 +1,1 @@
+"""Environments beside transcripts of their originals."""

@@ -1,1 +1,0 @@
-"""Household-v0 beside the original: replayed transcripts, and both engines side by side."""
