@@ -202,6 +202,7 @@ STALE_ROWS = (
         },
     ),
     SuiteRecipe(name="cispo", settings={"rollout.n": 8}),
+    SuiteRecipe(name="cispo", label="cispo at .002", settings={"rollout.n": 8, "optim.lr": 2e-3}),
     SuiteRecipe(name="cispo", label="cispo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
     SuiteRecipe(name="sapo", settings={"rollout.n": 8}),
     SuiteRecipe(name="sapo", label="sapo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
@@ -209,6 +210,8 @@ STALE_ROWS = (
     SuiteRecipe(name="dppo", settings={"rollout.n": 8}),
 )
 """The baseline, the ratios and losses that differ where many updates are taken on a batch."""
+EQUAL_RATE = "cispo at .002"
+"""CISPO at the rate of its masked form, so that the two differ in the mask alone."""
 STALE_RATES: Mapping[str, float] = {"cispo": 0.004}
 """Learning rates of its own rows for which ``ladder-stale-rates`` found a clearly better one."""
 
@@ -222,7 +225,7 @@ def _stale_column(column: SuiteEnv) -> SuiteEnv:
 
 LADDER_STALE = Suite(
     name="ladder-stale",
-    version=1,
+    version=2,
     about="the family Stale with the ratios and losses of 2026: which hold many updates on a batch",
     recipes=STALE_ROWS,
     envs=tuple(_stale_column(column_of(STALE, size)) for size in (*STALE.quick, CONTROL)),
@@ -231,7 +234,7 @@ LADDER_STALE = Suite(
     max_batch=LADDER.max_batch,
     min_effect=LADDER.min_effect,
 )
-_TRIED = tuple(row for row in STALE_ROWS if row.label not in _OF_LADDER[1:])
+_TRIED = tuple(row for row in STALE_ROWS if row.label not in (*_OF_LADDER[1:], EQUAL_RATE))
 LADDER_STALE_RATES = Suite(
     name="ladder-stale-rates",
     version=1,
