@@ -9,12 +9,12 @@ import numpy as np
 
 from ..core.checks import check_above_zero, check_weights
 from ..core.forest import Forest
-from ..core.protocols import Annotations, Credits
+from ..core.protocols import Annotations, Credit, Credits
 from .nested import NestedCredit
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoCredit(NestedCredit):
+class NoCredit(Credit):
     """Advantage 0 on every token: for losses with a term of their own for each."""
 
     speaks: ClassVar[bool] = False
