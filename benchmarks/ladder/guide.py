@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from .pairs import PairScore, compare_pairs
 from .report import TEMPLATES, find_oracle, format_size
 from .scoring import FamilyScore, RowScore, score_ladder
 from .suites import is_ladder
+from .yardsticks import SUSPECT, compare_controls, compare_with_itself
 
 Value = TypeVar("Value")
 TEMPLATE = "which-algorithm.md.j2"
@@ -40,8 +41,6 @@ MARKS: Mapping[Decision, str] = {
 ORDER = tuple(MARKS)
 AIM = 0.5
 """Share of the pairs of distinct rows that shall be separated on at least one family."""
-SUSPECT = 0.025
-"""A yardstick is out of bounds when so many false calls have at most this probability."""
 WANTED = ("ladder", "separating", "standard")
 
 
@@ -174,6 +173,11 @@ class Topic:
     left_out: tuple[str, ...]
     trait: Trait | None
 
+    @property
+    def decided(self) -> bool:
+        """Whether anything is."""
+        return any(line.verdict != "not decided" for line in self.lines)
+
     def named(self, verdict: Decision) -> list[Line]:
         """Return the competing rows with a verdict."""
         return [line for line in self.lines if line.verdict == verdict and not line.again]
@@ -187,42 +191,6 @@ class Topic:
         if twin == baseline:
             return f"as {baseline}"
         return f"{by_label[twin]}\\*" if twin in by_label else "·"
-
-
-@dataclass(frozen=True)
-class Yardstick:
-    """How often arms that are equal were called different.
-
-    Attributes:
-        name: Which arms.
-        where: The suite.
-        tests: Comparisons with seeds enough to decide.
-        small: Those with p of at most .05; None where p-values are corrected.
-        called: Those called above or below.
-        equivalent: Those called equivalent.
-        which: The ones called different, by name.
-        same: Whether the arms are the same but for their seeds, so that every call is false.
-    """
-
-    name: str
-    where: str
-    tests: int
-    small: int | None
-    called: int
-    equivalent: int
-    which: tuple[str, ...]
-    same: bool
-
-    @property
-    def chance(self) -> float:
-        """Return the probability of at least so many false calls where each has 5 %."""
-        counts = [self.called, *([] if self.small is None else [self.small])]
-        return _at_least(max(counts), self.tests)
-
-    @property
-    def holds(self) -> bool:
-        """Whether the calls are no more than chance allows."""
-        return self.chance > SUSPECT
 
 
 @dataclass(frozen=True)
@@ -264,12 +232,13 @@ def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Pat
 
     Args:
         files: Packed results or folders of suites, a ladder among them, and outcomes of claims
-            (``.json``); several parts of one suite are merged.
+            (``.json``); several parts of one suite are merged. Of several ladders the one with
+            most families is the page's; the others' families stand below it.
         out: The page, a Markdown file.
         baseline: Row that the others are compared with.
 
     Raises:
-        BadValueError: No ladder, more than one, or a page that is not named ``.md``.
+        BadValueError: No ladder, or a page that is not named ``.md``.
         UnknownNameError: A suite without the baseline.
         DataError: A missing or damaged file, or parts that contradict each other.
         MissingExtraError: Jinja2 is not installed.
@@ -294,26 +263,40 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
             groups.setdefault(read_part(file).suite.name, []).append(file)
     sources = [_source(parts) for parts in groups.values()]
     ladders = [source for source in sources if is_ladder(source.results.suite)]
-    if len(ladders) != 1:
-        names = ", ".join(source.results.suite.name for source in ladders) or "none"
-        raise BadValueError(f"--guide: expected the results of one ladder; got {names}.")
+    if not ladders:
+        raise BadValueError("--guide: expected the results of a ladder; got none.")
     for source in sources:
         source.results.suite.recipe(baseline)
-    (ladder,) = ladders
+    ladder = max(ladders, key=lambda source: len(source.results.envs))
     oracle = find_oracle(groups[ladder.results.suite.name])
-    scores = [s for s in score_ladder(ladder.results, oracle, baseline) if s.rows]
+    scored = {
+        s.results.suite.name: [
+            score
+            for score in score_ladder(s.results, oracle if s is ladder else None, baseline)
+            if score.rows
+        ]
+        for s in ladders
+    }
+    scores = scored[ladder.results.suite.name]
     labels = _competitors(ladder.results)
     pairs = compare_pairs(ladder.results.suite, scores, labels)
     families = [_of_family(score, ladder.results, labels) for score in scores]
-    others = [s for s in sources if s is not ladder]
-    columns = {s.results.suite.name: _of_columns(s.results, baseline) for s in others}
-    yardsticks = [y for s in sources for y in _again(s.results, baseline)] + _controls(scores)
+    columns = {
+        s.results.suite.name: _of_more_families(scored[s.results.suite.name], s.results)
+        if s in ladders
+        else _of_columns(s.results, baseline)
+        for s in sources
+        if s is not ladder
+    }
+    more = [topic for group in columns.values() for topic in group if topic.trait is not None]
+    yardsticks = [y for s in sources for y in compare_with_itself(s.results, baseline)]
+    yardsticks += [y for name, group in scored.items() for y in compare_controls(group, name)]
     measured = [y for y in yardsticks if y.tests and y.same]
     broken = [y for y in measured if not y.holds]
     differing = [y for y in yardsticks if y.tests and not y.same and y.called]
     trusted = bool(measured) and not broken
     topics = [*families, *(topic for group in columns.values() for topic in group)]
-    decided = [t for t in families if any(line.verdict != "not decided" for line in t.lines)]
+    decided = [t for t in [*families, *more] if t.decided]
     given = {source.results.suite.name.removesuffix("-full") for source in sources}
     return {
         "baseline": baseline,
@@ -332,6 +315,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "families": families,
         "labels": [label for label in labels if label != baseline],
         "columns": columns,
+        "column_rows": {suite: _rows(group) for suite, group in columns.items()},
         "again": sorted({line.label for topic in topics for line in topic.lines if line.again}),
         "pairs": pairs,
         "aim": AIM,
@@ -340,7 +324,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "same": _group((t.name, (t.same, t.same_because)) for t in families if t.same),
         "left": _group((t.name, t.left_out) for t in topics if t.left_out),
         "problems": [(s, result, n) for s in sources for result, n in list_problems(s.results)],
-        "silent": [t for t in families if t not in decided],
+        "silent": [t for t in [*families, *more] if t not in decided],
         "outcomes": outcomes,
         "missing_suites": [name for name in WANTED if name not in given],
         "missing_families": [name for name in FAMILIES if name not in {t.name for t in families}],
@@ -418,6 +402,19 @@ def _of_family(score: FamilyScore, results: Results, labels: Sequence[str]) -> T
         left_out=tuple(label for label in labels if label not in ran and label not in same),
         trait=_trait(family),
     )
+
+
+def _of_more_families(scores: Sequence[FamilyScore], results: Results) -> list[Topic]:
+    """Return the families of a further ladder, each with the suite in its name."""
+    labels = _competitors(results)
+    topics = [_of_family(score, results, labels) for score in scores]
+    return [replace(topic, name=f"{topic.name} ({results.suite.name})") for topic in topics]
+
+
+def _rows(topics: Sequence[Topic]) -> list[tuple[str, bool]]:
+    """Return the rows of a table over topics, and whether each is an A/A row; these come last."""
+    found = {line.label: line.again for topic in topics for line in topic.lines}
+    return sorted(found.items(), key=lambda row: row[1])
 
 
 def _trait(family: Family) -> Trait:
@@ -521,55 +518,3 @@ def _sorted(lines: Sequence[Line]) -> tuple[Line, ...]:
         return line.again, ORDER.index(line.verdict), -(line.difference or 0.0)
 
     return tuple(sorted(lines, key=place))
-
-
-def _again(results: Results, baseline: str) -> list[Yardstick]:
-    """Return how often A/A rows were called different, over all columns of a suite."""
-    apart = results.suite.yardsticks
-    found = {at: c for at, c in compare_by_column(results, baseline).items() if at[0] in apart}
-    tested = {at: c for at, c in found.items() if c.tested}
-    called = [f"{at[0]} in {at[1]}" for at, c in tested.items() if c.apart]
-    if not apart:
-        return []
-    return [
-        Yardstick(
-            name="A/A: " + ", ".join(apart),
-            where=results.suite.name,
-            tests=len(tested),
-            small=sum(c.test is not None and c.test.p_value <= LEVEL for c in tested.values()),
-            called=len(called),
-            equivalent=sum(c.verdict == "equivalent" for c in tested.values()),
-            which=tuple(called),
-            same=True,
-        )
-    ]
-
-
-def _controls(scores: Sequence[FamilyScore]) -> list[Yardstick]:
-    """Return how often rows were called different in the controls of the families."""
-    found = {
-        f"{row.label} in {score.family.name}": row.equal
-        for score in scores
-        for row in score.rows
-        if row.equal is not None and row.equal.tested and row.label not in score.yardsticks
-    }
-    called = tuple(name for name, compared in found.items() if compared.apart)
-    return [
-        Yardstick(
-            name="controls: all rows",
-            where="ladder",
-            tests=len(found),
-            small=None,
-            called=len(called),
-            equivalent=sum(c.verdict == "equivalent" for c in found.values()),
-            which=called,
-            same=False,
-        )
-    ]
-
-
-def _at_least(count: int, tests: int) -> float:
-    """Return the probability of at least so many successes of 5 % each."""
-    from scipy.special import bdtrc  # slow to import
-
-    return 1.0 if count == 0 else float(bdtrc(count - 1, tests, LEVEL))

@@ -243,7 +243,7 @@ def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("parts", "out", "says"),
     [
-        (lambda ladder, other: [other], "a.md", "results of one ladder; got none"),
+        (lambda ladder, other: [other], "a.md", "results of a ladder; got none"),
         (lambda ladder, other: [ladder], "a.html", "expected a Markdown file"),
     ],
 )
@@ -255,12 +255,25 @@ def test_what_makes_no_page_is_refused(
         write_guide(parts(ladder, tmp_path / "standard"), tmp_path / out)
 
 
-def test_two_ladders_make_no_page(ladder: Path, tmp_path: Path) -> None:
-    suite = small_ladder("Rare", rows=("grpo", "treegrpo"), seeds=1)
-    suite = suite.model_copy(update={"name": "mine"})
-    fill_ladder(tmp_path / "m", suite, wanted)
-    with pytest.raises(BadValueError, match="one ladder; got ladder, mine"):
-        write_guide([ladder, tmp_path / "m"], tmp_path / "a.md")
+def test_the_families_of_a_second_ladder_stand_below_the_first(
+    ladder: Path, tmp_path: Path
+) -> None:
+    suite = small_ladder("Lottery", rows=FEW).model_copy(update={"name": "mine"})
+
+    def other_way(row: str, column: str) -> tuple[float, float]:
+        area, last = wanted(row, column)
+        return 1 - area, last
+
+    fill_ladder(tmp_path / "m", suite, other_way)
+    text = page(tmp_path / "m", ladder, out=tmp_path)
+    first, below = text.split("## mine")
+    assert row_of(first, "treegrpo")[1].startswith("▲")
+    assert [line for line in first.splitlines() if line.startswith("| mine | Lottery (mine) |")]
+    detail = row_of(below.partition("### Lottery (mine)")[2], "treegrpo")
+    assert detail[2] == "below"
+    assert detail[7] == "equivalent"  # its control
+    assert re.search(r"use spo .* rather than grpo\. Avoid treegrpo .*From Lottery \(mine\)", text)
+    assert first.count("| controls: all rows | mine |") == 1
 
 
 def test_the_command_writes_the_page(

@@ -1,0 +1,102 @@
+"""The yardsticks of a page of verdicts: how often arms that are equal were called different."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...envs.utils.seed_tests import LEVEL
+from ..matrix.ranking import compare_by_column
+from ..matrix.results import Results
+from .scoring import FamilyScore
+
+SUSPECT = 0.025
+"""A yardstick is out of bounds when so many false calls have at most this probability."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """How often arms that are equal were called different.
+
+    Attributes:
+        name: Which arms.
+        where: The suite.
+        tests: Comparisons with seeds enough to decide.
+        small: Those with p of at most .05; None where p-values are corrected.
+        called: Those called above or below.
+        equivalent: Those called equivalent.
+        which: The ones called different, by name.
+        same: Whether the arms are the same but for their seeds, so that every call is false.
+    """
+
+    name: str
+    where: str
+    tests: int
+    small: int | None
+    called: int
+    equivalent: int
+    which: tuple[str, ...]
+    same: bool
+
+    @property
+    def chance(self) -> float:
+        """Return the probability of at least so many false calls where each has 5 %."""
+        counts = [self.called, *([] if self.small is None else [self.small])]
+        return _at_least(max(counts), self.tests)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the calls are no more than chance allows."""
+        return self.chance > SUSPECT
+
+
+def compare_with_itself(results: Results, baseline: str) -> list[Yardstick]:
+    """Return how often A/A rows were called different, over all columns of a suite."""
+    apart = results.suite.yardsticks
+    found = {at: c for at, c in compare_by_column(results, baseline).items() if at[0] in apart}
+    tested = {at: c for at, c in found.items() if c.tested}
+    called = [f"{at[0]} in {at[1]}" for at, c in tested.items() if c.apart]
+    if not apart:
+        return []
+    return [
+        Yardstick(
+            name="A/A: " + ", ".join(apart),
+            where=results.suite.name,
+            tests=len(tested),
+            small=sum(c.test is not None and c.test.p_value <= LEVEL for c in tested.values()),
+            called=len(called),
+            equivalent=sum(c.verdict == "equivalent" for c in tested.values()),
+            which=tuple(called),
+            same=True,
+        )
+    ]
+
+
+def compare_controls(scores: Sequence[FamilyScore], suite: str) -> list[Yardstick]:
+    """Return how often rows were called different in the controls of the families."""
+    found = {
+        f"{row.label} in {score.family.name}": row.equal
+        for score in scores
+        for row in score.rows
+        if row.equal is not None and row.equal.tested and row.label not in score.yardsticks
+    }
+    called = tuple(name for name, compared in found.items() if compared.apart)
+    return [
+        Yardstick(
+            name="controls: all rows",
+            where=suite,
+            tests=len(found),
+            small=None,
+            called=len(called),
+            equivalent=sum(c.verdict == "equivalent" for c in found.values()),
+            which=called,
+            same=False,
+        )
+    ]
+
+
+def _at_least(count: int, tests: int) -> float:
+    """Return the probability of at least so many successes of 5 % each."""
+    from scipy.special import bdtrc  # slow to import
+
+    return 1.0 if count == 0 else float(bdtrc(count - 1, tests, LEVEL))
