@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,14 +13,16 @@ import pytest
 from helpers.attack_cases import cases, filled
 from helpers.model_server import ModelServer, Reply, serving
 from helpers.retrieval_servers import Stock, client, stock_server
+from helpers.wire_server import WireServer, wire_server
 
 from turngym.agents.engines.openai_client import Endpoint, EndpointError
 from turngym.agents.prompting import Message, OpenAIModel
 from turngym.envs.adapters.openai_tools import ToolConversation
 from turngym.envs.core.errors import DataError, TurngymError, UnknownNameError
-from turngym.envs.tools.retrieval.http import RetrieverError
+from turngym.envs.tools.retrieval.http import HttpRetriever, RetrieverError
 
 FAULTS = {"DataError": DataError, "RetrieverError": RetrieverError}
+PATIENCE_S = 0.1
 SETTINGS = {"size": "micro", "hops": 1}
 
 
@@ -82,6 +85,46 @@ def test_a_model_server_that_lies(model_server: ModelServer, case: dict[str, Any
     with pytest.raises(EndpointError) as caught:
         asyncio.run(ask())
     assert len(str(caught.value)) < 2000
+
+
+@pytest.fixture(scope="module")
+def wire() -> Iterator[WireServer]:
+    with wire_server() as server:
+        yield server
+
+
+def wired(given: Any) -> bytes:
+    parts = given if isinstance(given, list) else [given]
+    return "".join(map(filled, parts)).encode("latin-1")
+
+
+def ask_all(url: str) -> None:
+    """Both clients of this project refuse what comes back, in one line."""
+    retriever = HttpRetriever(url, attempts=1, timeout_s=PATIENCE_S)
+    endpoint = Endpoint(url=url, first_pause=0.0, attempts=1, timeout=PATIENCE_S)
+    for fault, ask in (
+        ((DataError, RetrieverError), lambda: retriever.search(["a"], 3)),
+        ((EndpointError,), lambda: endpoint.ask("completions", {}, lambda reply: reply["choices"])),
+    ):
+        with pytest.raises(fault) as caught:
+            ask()
+        assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize("case", cases("peers", "wire"))
+def test_a_server_that_does_not_speak_http(wire: WireServer, case: dict[str, Any]) -> None:
+    """Retrieval and model servers alike, vLLM's among them; nobody else is asked."""
+    wire.say(wired(case["first"]))
+    ask_all(wire.url)
+
+
+@pytest.mark.parametrize("case", cases("peers", "drip"))
+def test_a_server_whose_reply_never_ends(wire: WireServer, case: dict[str, Any]) -> None:
+    """Every wait ends with the attempt, whichever part of a reply it is that goes on."""
+    wire.say(wired(case["first"]), wired(case["again"]), case["pause_s"])
+    began = time.monotonic()
+    ask_all(wire.url)
+    assert time.monotonic() - began < 20 * PATIENCE_S
 
 
 @pytest.fixture(scope="module")
