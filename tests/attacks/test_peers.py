@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helpers.attack_cases import cases, filled
+from helpers.attack_cases import cases, filled, joined
 from helpers.model_server import ModelServer, Reply, serving
 from helpers.retrieval_servers import Stock, client, stock_server
 from helpers.wire_server import WireServer, wire_server
@@ -94,8 +94,7 @@ def wire() -> Iterator[WireServer]:
 
 
 def wired(given: Any) -> bytes:
-    parts = given if isinstance(given, list) else [given]
-    return "".join(map(filled, parts)).encode("latin-1")
+    return joined(given).encode("latin-1")
 
 
 def ask_all(url: str) -> None:
