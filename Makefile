@@ -29,9 +29,10 @@ docs: $(VENV)/.docs  ## the documentation: build/site/index.html; warnings are e
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
 	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm/test_vllm_engine.py
 
-test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers
+test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers, attacks on them too
 	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \
-		tests/envs/adapters tests/project/test_adapters_page.py
+		tests/envs/adapters tests/project/test_adapters_page.py tests/algos/ray/test_cluster.py \
+		tests/attacks/test_peers.py tests/attacks/test_protocols.py tests/attacks/test_actors.py
 
 test-jvm:  ## ScienceWorld's original engine, in an environment of its own; needs Java 8 or newer
 	$(PYTHON) -m venv $(JVM_VENV)

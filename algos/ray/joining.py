@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -14,13 +15,14 @@ def import_ray(purpose: str, address: str | None) -> Any:
 
     Ray listens on all addresses of a machine, and whoever may speak to it runs code there. So a Ray
     that is started here (``address`` is None) asks for a token, which Ray writes itself, unless
-    ``RAY_AUTH_MODE`` says otherwise. A cluster that runs already has settings of its own.
+    ``RAY_AUTH_MODE`` says otherwise, or a program imported Ray before: it reads the variable once.
+    A cluster that runs already has settings of its own.
 
     Raises:
         MissingExtraError: Ray is not installed.
     """
-    if address is None:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # read when it is imported
+    if address is None and "ray" not in sys.modules:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         return import_module("ray")
     except ImportError as fault:

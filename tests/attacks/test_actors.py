@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -144,12 +145,17 @@ def test_weights_of_another_model_change_nothing(other: Any) -> None:
 def test_a_ray_of_ours_asks_for_a_token(
     address: str | None, set_before: str | None, mode: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "ray", FakeRay())  # type: ignore[arg-type]
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    monkeypatch.setattr("turngym.algos.ray.joining.import_module", lambda name: FakeRay())
     monkeypatch.setenv("RAY_AUTH_MODE", set_before or "")
     if set_before is None:
         monkeypatch.delenv("RAY_AUTH_MODE")
     RayRollouts(1, address=address)
     assert os.environ.get("RAY_AUTH_MODE") == mode
+    monkeypatch.setitem(sys.modules, "ray", FakeRay())  # type: ignore[arg-type]
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    RayRollouts(1)  # Ray has read the variable; a change now would lock this process out
+    assert "RAY_AUTH_MODE" not in os.environ
 
 
 # ------------------------------------------------------------------ a real Ray
@@ -198,8 +204,11 @@ class Trap:
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    real = pytest.importorskip("ray", reason="ray is not installed; make test-adapters has it")
+    if find_spec("ray") is None:
+        pytest.skip("ray is not installed; make test-adapters has it")
     RayRollouts(1)  # sets what a Ray of ours starts with
+    import ray as real
+
     real.init(num_cpus=2, include_dashboard=False, object_store_memory=STORE, log_to_driver=False)
     real.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no actor finds this file
     yield real
