@@ -44,20 +44,23 @@ lint: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/codespell
 
+# without torch, whose build (CPU or CUDA) is the machine's own
 hashes:  ## constraints-hashed.txt anew, after every change of constraints.txt
 	$(PYTHON) -m venv $(HASHES_VENV)
 	$(HASHES_VENV)/bin/python -m pip install --quiet uv
+	grep -v '^torch==' constraints.txt > $(HASHES_VENV)/pins.txt
 	$(HASHES_VENV)/bin/uv pip compile --quiet --native-tls --no-deps --generate-hashes --no-annotate \
 		--python $(HASHES_VENV)/bin/python --upgrade --custom-compile-command 'make hashes' \
-		--output-file constraints-hashed.txt constraints.txt
+		--output-file constraints-hashed.txt $(HASHES_VENV)/pins.txt
 
 bench: $(STAMP)  ## speed benchmarks; figures of record stand in benchmarks/RESULTS.md
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-disable-gc -p no:xdist
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt constraints-hashed.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "turngym needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r constraints-hashed.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]'
 	touch $(STAMP)
