@@ -144,7 +144,8 @@ class HttpClient:
                 try:
                     return read(reply.body)
                 except (ValueError, KeyError, IndexError, TypeError) as fault:
-                    why = f"a reply that cannot be read ({type(fault).__name__}: {fault})"
+                    told = _tell(str(fault), every)
+                    why = f"a reply that cannot be read ({type(fault).__name__}: {told})"
                     said = _hide(reply.body, every)
                     reply = Reply(f"{why}: {excerpt(said)}", reply.status, said)
             busy = reply.status == _TOO_MANY_REQUESTS and reply.after_s > 0
