@@ -144,8 +144,8 @@ class HttpClient:
                 try:
                     return read(reply.body)
                 except (ValueError, KeyError, IndexError, TypeError) as fault:
-                    told = _tell(str(fault), every)
-                    why = f"a reply that cannot be read ({type(fault).__name__}: {told})"
+                    reason = _excerpt_text(str(fault), every)
+                    why = f"a reply that cannot be read ({type(fault).__name__}: {reason})"
                     said = _hide(reply.body, every)
                     reply = Reply(f"{why}: {excerpt(said)}", reply.status, said)
             busy = reply.status == _TOO_MANY_REQUESTS and reply.after_s > 0
@@ -178,14 +178,14 @@ class HttpClient:
         except (TimeoutError, httpx.TimeoutException):
             return Reply(problem=f"no answer within {self.timeout_s:g} seconds")
         except httpx.RemoteProtocolError as fault:
-            return Reply(problem=f"the connection broke off ({_tell(str(fault), headers)})")
+            return Reply(problem=f"the connection broke off ({_excerpt_text(str(fault), headers)})")
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as fault:
-            why = _tell(str(fault), headers)
+            why = _excerpt_text(str(fault), headers)
             return Reply(problem=f"{type(fault).__name__}: {why}".rstrip(": "))
         if response.is_success:
             return Reply("", response.status_code, bytes(body))
         said = _hide(bytes(body), headers)
-        why = excerpt(said) or _tell(response.reason_phrase, headers)
+        why = excerpt(said) or _excerpt_text(response.reason_phrase, headers)
         problem = f"status {response.status_code}: {why}"
         after = response.headers.get("Retry-After", "")
         after_s = float(after) if after.replace(".", "", 1).isdecimal() else 0.0
@@ -297,7 +297,7 @@ def _hide(body: bytes, headers: Mapping[str, str]) -> bytes:
     return body
 
 
-def _tell(text: str, headers: Mapping[str, str]) -> str:
+def _excerpt_text(text: str, headers: Mapping[str, str]) -> str:
     """Return the beginning of a text that a server may have written, its echo of keys hidden."""
     return excerpt(_hide(text.encode("utf-8", "replace"), headers))
 
