@@ -29,9 +29,10 @@ docs: $(VENV)/.docs  ## the documentation: build/site/index.html; warnings are e
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
 	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm/test_vllm_engine.py
 
-test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers
+test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers, attacks on them too
 	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \
-		tests/envs/adapters tests/project/test_adapters_page.py
+		tests/envs/adapters tests/project/test_adapters_page.py tests/algos/ray/test_cluster.py \
+		tests/attacks/test_peers.py tests/attacks/test_protocols.py tests/attacks/test_actors.py
 
 test-jvm:  ## ScienceWorld's original engine, in an environment of its own; needs Java 8 or newer
 	$(PYTHON) -m venv $(JVM_VENV)
@@ -43,20 +44,23 @@ lint: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/codespell
 
+# without torch, whose build (CPU or CUDA) is the machine's own
 hashes:  ## constraints-hashed.txt anew, after every change of constraints.txt
 	$(PYTHON) -m venv $(HASHES_VENV)
 	$(HASHES_VENV)/bin/python -m pip install --quiet uv
+	grep -v '^torch==' constraints.txt > $(HASHES_VENV)/pins.txt
 	$(HASHES_VENV)/bin/uv pip compile --quiet --native-tls --no-deps --generate-hashes --no-annotate \
 		--python $(HASHES_VENV)/bin/python --upgrade --custom-compile-command 'make hashes' \
-		--output-file constraints-hashed.txt constraints.txt
+		--output-file constraints-hashed.txt $(HASHES_VENV)/pins.txt
 
 bench: $(STAMP)  ## speed benchmarks; figures of record stand in benchmarks/RESULTS.md
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-disable-gc -p no:xdist
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt constraints-hashed.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "turngym needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r constraints-hashed.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]'
 	touch $(STAMP)

@@ -131,7 +131,7 @@ def _text(choice: Mapping[str, Any]) -> str:
     content = message.get("content")
     thought = message.get("reasoning_content") or message.get("reasoning")
     if not content and isinstance(thought, str):
-        return f"<think>{thought}"
+        return _checked(f"<think>{thought}")
     if content is None and "content" in message:
         return ""  # the model wrote nothing
     return _checked(content)
@@ -140,7 +140,7 @@ def _text(choice: Mapping[str, Any]) -> str:
 def _checked(text: Any) -> str:
     if not isinstance(text, str):
         raise TypeError(f"the text is a {type(text).__name__}")
-    return text
+    return text.encode("utf-8", "replace").decode()  # lone surrogates fit into no file
 
 
 def _count(usage: Mapping[str, Any], name: str) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...envs.core.errors import EngineFault, TurngymError
-from .work import Packed, PlayedGroup, Work
+from .work import Packed, PlayedGroup, Work, check_answer
 
 START_S = 600.0
 """How long may pass without any answer while no actor is alive, in seconds."""
@@ -40,7 +40,7 @@ class ActorPool:
             EngineFault: It could not be started.
         """
         try:
-            return self._ray.get(self.slots[0].handle.limits.remote(), timeout=START_S)
+            found = self._ray.get(self.slots[0].handle.limits.remote(), timeout=START_S)
         except self._ray.exceptions.GetTimeoutError as fault:
             raise EngineFault(
                 f"Ray: no rollout actor could be started within {START_S:.0f} s. The cluster has "
@@ -48,6 +48,13 @@ class ActorPool:
             ) from fault
         except self._ray.exceptions.RayActorError as fault:
             raise EngineFault(f"Ray: a rollout actor cannot be started. {fault}") from fault
+        match found:
+            case (int() as context, int() as vocabulary) if context > 0 < vocabulary:
+                return context, vocabulary
+        raise EngineFault(
+            f"Ray: a rollout actor says that its engine takes {str(found)[:60]}; expected two "
+            "numbers, of context and vocabulary. Have all nodes the same version of turngym?"
+        )
 
     def take(self, version: int, weights: Packed) -> None:
         """Send new weights to all actors through the object store."""
@@ -59,7 +66,7 @@ class ActorPool:
         """Return one result per work item, in order; ``tick`` is called after each.
 
         Raises:
-            EngineFault: Actors keep dying.
+            EngineFault: Actors keep dying, or one answered something else.
             TurngymError: What an actor raised.
         """
         found: dict[int, PlayedGroup] = {}
@@ -76,18 +83,16 @@ class ActorPool:
                 number = await todo.get()
                 try:
                     answer = await handle.play.remote(works[number])
-                except self._ray.exceptions.RayActorError as death:
+                except self._ray.exceptions.RayTaskError as fault:
+                    raise _cause(fault) from fault
+                except self._ray.exceptions.RayError as death:  # or the answer died with its node
                     self.lost += 1
                     todo.put_nowait(number)
                     slot.died(handle, death)
                     continue
-                except self._ray.exceptions.RayTaskError as fault:
-                    if isinstance(fault.cause, TurngymError):
-                        raise fault.cause from fault
-                    raise
                 slot.served()
                 if number not in found:
-                    found[number] = answer
+                    found[number] = check_answer(works[number], answer)
                     tick()
                 if len(found) == len(works):
                     done.set()
@@ -197,6 +202,7 @@ class ActorSlot:
 
         Raises:
             EngineFault: Actors keep dying.
+            TurngymError: The actor refused the weights.
         """
         while not self.alive:
             handle = self.handle
@@ -205,12 +211,19 @@ class ActorSlot:
                 self._arriving = asyncio.ensure_future(_wait(self._sent))
             try:
                 await asyncio.shield(self._arriving)
-            except self._ray.exceptions.RayActorError as death:
+            except self._ray.exceptions.RayTaskError as fault:
+                raise _cause(fault) from fault
+            except self._ray.exceptions.RayError as death:
                 self.died(handle, death)
             else:
                 if handle is self.handle:
                     self._ready = handle
         return self.handle
+
+
+def _cause(fault: Any) -> BaseException:
+    """Return what an actor raised: errors of this project as they were, others with their trace."""
+    return fault.cause if isinstance(fault.cause, TurngymError) else fault
 
 
 async def _wait(ref: Any) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
-from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.core.errors import BadValueError
 from ..runs.run_dir import Closing
 from ..training.config import TrainConfig
 from .engine import RemoteEngine
+from .joining import import_ray
 from .pool import ActorPool
 
 STORE_BYTES = 256 * 2**20
@@ -21,8 +21,8 @@ STORE_BYTES = 256 * 2**20
 class RayRollouts(Closing):
     """Makes the engine of a run out of rollout actors; a context manager that ends them.
 
-    Joins the cluster at ``address``, or starts Ray on this machine. Every node must have turngym
-    installed, and find the model under the name that the run's configuration gives it.
+    Joins the cluster at ``address``, or starts Ray on this machine, behind a token. Every node must
+    have turngym installed, and find the model under the name that the run's configuration gives it.
 
     Args:
         actors: Rollout actors.
@@ -50,11 +50,7 @@ class RayRollouts(Closing):
                 f"Ray: {actors} rollout actors with {cpus} processors and {gpus} GPUs each; "
                 "expected at least one actor, and nothing below 0."
             )
-        try:
-            ray: Any = import_module("ray")
-        except ImportError as fault:
-            raise MissingExtraError("rollouts on Ray", "ray", "ray") from fault
-        self._ray = ray
+        self._ray = import_ray("rollouts on Ray", address)
         self._count, self._prepare = actors, prepare
         self._options = {"num_cpus": cpus, "num_gpus": gpus, "scheduling_strategy": "SPREAD"}
         self._address = address

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 
 from ...agents.engines.base import EngineStats
-from ..core.forest import Group
+from ...envs.core.errors import BadValueError, EngineFault
+from ..core.forest import ROOT, Group, Turn
 from ..core.protocols import Rollout, Start
 
 Packed = Mapping[str, npt.NDArray[np.uint8]]
@@ -61,8 +62,69 @@ def pack_weights(model: Any) -> Packed:
 
 @torch.no_grad()
 def unpack_weights(packed: Packed, model: Any) -> None:
-    """Put :func:`pack_weights` of another copy of the model into this one."""
+    """Put :func:`pack_weights` of another copy of the model into this one.
+
+    Raises:
+        BadValueError: They are of another model; nothing is changed.
+    """
     targets = dict(model.named_parameters())
+    for name, data in packed.items():
+        p = targets.get(name)
+        here = None if p is None else p.numel() * p.element_size()
+        if p is None or here != len(data):
+            raise BadValueError(
+                f"rollout actor: weight {name!r} came with {len(data):,} bytes, where the model "
+                f"here has {'no such weight' if here is None else f'{here:,}'}. Does the model's "
+                "name mean the same on every node?"
+            )
     for name, data in packed.items():
         p = targets[name]
         p.copy_(torch.from_numpy(np.array(data)).view(p.dtype).reshape(p.shape))
+
+
+def check_answer(work: Work, answer: Any) -> PlayedGroup:
+    """Return what an actor answered.
+
+    Raises:
+        EngineFault: It is no answer to ``work``.
+    """
+    try:
+        problem = _find_problem(work, answer)
+    except (AttributeError, TypeError, ValueError) as fault:
+        problem = f"parts of other types ({fault})"
+    if problem:
+        raise EngineFault(
+            f"Ray: a rollout actor answered group {work.start.uid!r} with {problem}. Have all "
+            "nodes the same version of turngym, and does the model's name mean the same on each?"
+        )
+    return answer
+
+
+def _find_problem(work: Work, answer: Any) -> str:
+    if not isinstance(answer, PlayedGroup):
+        return f"a {type(answer).__name__}"
+    group, fault, stats = (getattr(answer, name, None) for name in ("group", "fault", "stats"))
+    if not (isinstance(group, Group) and isinstance(fault, str) and isinstance(stats, EngineStats)):
+        return "parts of other types"
+    if group.uid != work.start.uid:
+        return f"group {str(group.uid)[:60]!r}"
+    counts = (stats.prompt_tokens, stats.cached_tokens, stats.sampled_tokens)
+    counts = (*counts, group.faults, group.pruned_tokens, group.pruned_turns)
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        return f"counts {str(counts)[:100]}"
+    turns = ((at, turn) for tree in group.trees for at, turn in enumerate(tree.turns))
+    return next(
+        (f"a turn with {why}" for at, turn in turns if (why := _find_fault(work, at, turn))), ""
+    )
+
+
+def _find_fault(work: Work, at: int, turn: Turn) -> str:
+    if turn.version != work.version:
+        return f"version {turn.version!r} of the weights, not {work.version}"
+    if not ROOT <= turn.parent < at:
+        return f"the parent {turn.parent!r} at place {at}"
+    for name in ("logprobs", "entropies", "rewards"):
+        numbers = getattr(turn, name)
+        if numbers.shape != turn.act_ids.shape or not bool(np.isfinite(numbers).all()):
+            return f"{name} of shape {numbers.shape} for {len(turn.act_ids)} tokens, or not finite"
+    return ""

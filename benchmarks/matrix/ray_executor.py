@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import Any
 
-from ...envs.core.errors import MissingExtraError
+from ...algos.ray.joining import import_ray
 from .executors import GRACE_S, Ended
 from .jobs import Job, perform
 
@@ -29,10 +28,7 @@ class RayExecutor:
     def __init__(
         self, workers: int, gpus_per_worker: float = 0.0, address: str | None = None
     ) -> None:
-        try:
-            ray: Any = import_module("ray")
-        except ImportError as fault:
-            raise MissingExtraError("running cells on Ray", "ray", "ray") from fault
+        ray = import_ray("running cells on Ray", address)
         self._ray = ray
         self._own = not ray.is_initialized()
         if self._own:

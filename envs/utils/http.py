@@ -79,7 +79,7 @@ class HttpClient:
 
     Attributes:
         owner: Whose settings these are, for messages.
-        timeout_s: Seconds that one attempt may take, give or take one wait for the next bytes.
+        timeout_s: Seconds that one attempt may take, headers and interim answers included.
         attempts: Attempts per request.
         wait_s: Seconds before the second attempt; every further pause is twice as long.
         pause_s: Seconds between the beginnings of two requests of this process to one address.
@@ -144,7 +144,8 @@ class HttpClient:
                 try:
                     return read(reply.body)
                 except (ValueError, KeyError, IndexError, TypeError) as fault:
-                    why = f"a reply that cannot be read ({type(fault).__name__}: {fault})"
+                    reason = _excerpt_text(str(fault), every)
+                    why = f"a reply that cannot be read ({type(fault).__name__}: {reason})"
                     said = _hide(reply.body, every)
                     reply = Reply(f"{why}: {excerpt(said)}", reply.status, said)
             busy = reply.status == _TOO_MANY_REQUESTS and reply.after_s > 0
@@ -161,27 +162,31 @@ class HttpClient:
         """Return the reply of one attempt; one that is no use has a problem."""
         import httpx
 
+        from .deadlines import deadline
+
         connections = _connections(not self.proxies or _is_loopback(url))
         sent: dict[str, Any] = {"content": content, "headers": headers, "timeout": self.timeout_s}
-        body, deadline = bytearray(), time.monotonic() + self.timeout_s
+        body, end = bytearray(), time.monotonic() + self.timeout_s
         try:
-            with connections.stream(method, url, **sent) as response:
+            with deadline(end), connections.stream(method, url, **sent) as response:
                 for block in response.iter_raw():
                     body += block
                     if len(body) > self.max_bytes:
                         raise OSError(f"the reply is larger than {self.max_bytes:,} bytes")
-                    if time.monotonic() > deadline:
+                    if time.monotonic() > end:
                         raise TimeoutError
         except (TimeoutError, httpx.TimeoutException):
             return Reply(problem=f"no answer within {self.timeout_s:g} seconds")
         except httpx.RemoteProtocolError as fault:
-            return Reply(problem=f"the connection broke off ({fault})")
+            return Reply(problem=f"the connection broke off ({_excerpt_text(str(fault), headers)})")
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as fault:
-            return Reply(problem=f"{type(fault).__name__}: {fault}".rstrip(": "))
+            why = _excerpt_text(str(fault), headers)
+            return Reply(problem=f"{type(fault).__name__}: {why}".rstrip(": "))
         if response.is_success:
             return Reply("", response.status_code, bytes(body))
         said = _hide(bytes(body), headers)
-        problem = f"status {response.status_code}: {excerpt(said) or response.reason_phrase}"
+        why = excerpt(said) or _excerpt_text(response.reason_phrase, headers)
+        problem = f"status {response.status_code}: {why}"
         after = response.headers.get("Retry-After", "")
         after_s = float(after) if after.replace(".", "", 1).isdecimal() else 0.0
         return Reply(problem, response.status_code, said, after_s)
@@ -292,6 +297,11 @@ def _hide(body: bytes, headers: Mapping[str, str]) -> bytes:
     return body
 
 
+def _excerpt_text(text: str, headers: Mapping[str, str]) -> str:
+    """Return the beginning of a text that a server may have written, its echo of keys hidden."""
+    return excerpt(_hide(text.encode("utf-8", "replace"), headers))
+
+
 def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:
@@ -307,13 +317,20 @@ def _connections(direct: bool) -> Any:
 
     import httpx
 
+    from .deadlines import TimedBackend
+
     certificates = httpx.create_ssl_context()
     certificates.load_default_certs()  # the system's, beside httpx's own
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # users share connections alone
-    return httpx.Client(
+    made = httpx.Client(
         trust_env=not direct, limits=limits, verify=certificates, cookies=no_cookies
     )
+    for transport in (made._transport, *made._mounts.values()):
+        pool: Any = getattr(transport, "_pool", None)  # None: an address without a proxy
+        if pool is not None:  # httpx has no argument for it
+            pool._network_backend = TimedBackend(pool._network_backend)
+    return made
 
 
 os.register_at_fork(after_in_child=_connections.cache_clear)

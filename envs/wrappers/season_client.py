@@ -10,10 +10,12 @@ from urllib.parse import quote
 
 from ..core.errors import BadValueError, EnvFault, EpisodeError
 from ..utils.http import HttpClient, HttpError, check_url, parse_json
+from .season_replies import Reply, SeasonReply, StartReply, StepReply, read_reply
 
 TOKEN_VARIABLE = "TURNGYM_TOKEN"
 _WAIT_S = 0.6
 _BUSY_WAIT_S = 90.0
+_MESSAGE_CHARS = 1000
 
 
 class SeasonClient:
@@ -60,17 +62,17 @@ class SeasonClient:
 
     def describe_season(self) -> dict[str, Any]:
         """Return environments, rules and terms of the season."""
-        return self._ask("GET", self._path, None)
+        return self._ask("GET", self._path, None, SeasonReply)
 
     def start(self, env: str, task: int | None, trial: int | None, request: str) -> dict[str, Any]:
         """Begin an episode; ``request`` is a fresh id, so that a repeated call begins no second."""
         body = {"env": env, "task": task, "trial": trial, "request": request}
-        return self._ask("POST", f"{self._path}/episodes", body)
+        return self._ask("POST", f"{self._path}/episodes", body, StartReply)
 
     def step(self, session: str, turn: int, action: str) -> dict[str, Any]:
         """Take an action; repeated, it is taken once."""
         path = f"/api/episodes/{quote(session, safe='')}/steps"
-        return self._ask("POST", path, {"turn": turn, "action": action})
+        return self._ask("POST", path, {"turn": turn, "action": action}, StepReply)
 
     def describe_entry(self, **fields: Any) -> dict[str, Any]:
         """Say what the entry of this pass is: name, organisation, licence, description, card."""
@@ -87,7 +89,9 @@ class SeasonClient:
         """
         return self._ask("POST", f"{self._path}/finish", {"give_up": give_up})
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None, form: type[Reply] = Reply
+    ) -> dict[str, Any]:
         """Return the server's JSON.
 
         Raises:
@@ -97,7 +101,9 @@ class SeasonClient:
         """
         url, headers = self.server + path, self._headers
         try:
-            return self._client.send(url, body, method=method, headers=headers, read=_read_object)
+            return self._client.send(
+                url, body, method=method, headers=headers, read=lambda said: read_reply(said, form)
+            )
         except HttpError as error:
             if not error.refused:
                 raise
@@ -106,16 +112,10 @@ class SeasonClient:
             raise kind(f"{self.server}: {_read_message(error)}") from None
 
 
-def _read_object(body: bytes) -> dict[str, Any]:
-    data = parse_json(body)
-    if not isinstance(data, dict):
-        raise ValueError("expected a JSON object")
-    return data
-
-
 def _read_message(error: HttpError) -> str:
     """Return what the server says about its refusal."""
     try:
-        return str(parse_json(error.reply.body)["error"]["message"])
+        message = parse_json(error.reply.body)["error"]["message"]
+        return str(message)[:_MESSAGE_CHARS]
     except (ValueError, KeyError, TypeError):
         return error.reply.problem

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helpers.attack_cases import cases, filled
+from helpers.attack_cases import cases, filled, joined
 from helpers.model_server import ModelServer, Reply, serving
 from helpers.retrieval_servers import Stock, client, stock_server
+from helpers.wire_server import WireServer, wire_server
 
 from turngym.agents.engines.openai_client import Endpoint, EndpointError
 from turngym.agents.prompting import Message, OpenAIModel
 from turngym.envs.adapters.openai_tools import ToolConversation
-from turngym.envs.core.errors import DataError, TurngymError, UnknownNameError
-from turngym.envs.tools.retrieval.http import RetrieverError
+from turngym.envs.core.errors import (
+    DataError,
+    EnvFault,
+    EpisodeError,
+    TurngymError,
+    UnknownNameError,
+)
+from turngym.envs.retail.customer.chat import ChatEndpoint
+from turngym.envs.tools.retrieval.http import HttpRetriever, RetrieverError
+from turngym.envs.wrappers.season_client import SeasonClient
+from turngym.envs.wrappers.season_replies import (
+    Reply as SeasonForm,
+)
+from turngym.envs.wrappers.season_replies import (
+    SeasonReply,
+    StartReply,
+    StepReply,
+    read_reply,
+)
 
 FAULTS = {"DataError": DataError, "RetrieverError": RetrieverError}
+PATIENCE_S = 0.1
 SETTINGS = {"size": "micro", "hops": 1}
 
 
@@ -82,6 +104,114 @@ def test_a_model_server_that_lies(model_server: ModelServer, case: dict[str, Any
     with pytest.raises(EndpointError) as caught:
         asyncio.run(ask())
     assert len(str(caught.value)) < 2000
+
+
+@pytest.fixture(scope="module")
+def wire() -> Iterator[WireServer]:
+    with wire_server() as server:
+        yield server
+
+
+def wired(given: Any) -> bytes:
+    return joined(given).encode("latin-1")
+
+
+def ask_all(url: str) -> None:
+    """Both clients of this project refuse what comes back, in one line."""
+    retriever = HttpRetriever(url, attempts=1, timeout_s=PATIENCE_S)
+    endpoint = Endpoint(url=url, first_pause=0.0, attempts=1, timeout=PATIENCE_S)
+    for fault, ask in (
+        ((DataError, RetrieverError), lambda: retriever.search(["a"], 3)),
+        ((EndpointError,), lambda: endpoint.ask("completions", {}, lambda reply: reply["choices"])),
+    ):
+        with pytest.raises(fault) as caught:
+            ask()
+        assert len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize("case", cases("peers", "wire"))
+def test_a_server_that_does_not_speak_http(wire: WireServer, case: dict[str, Any]) -> None:
+    """Retrieval and model servers alike, vLLM's among them; nobody else is asked."""
+    wire.say(wired(case["first"]))
+    ask_all(wire.url)
+
+
+@pytest.mark.parametrize("case", cases("peers", "drip"))
+def test_a_server_whose_reply_never_ends(wire: WireServer, case: dict[str, Any]) -> None:
+    """Every wait ends with the attempt, whichever part of a reply it is that goes on."""
+    wire.say(wired(case["first"]), wired(case["again"]), case["pause_s"])
+    began = time.monotonic()
+    ask_all(wire.url)
+    assert time.monotonic() - began < 20 * PATIENCE_S
+
+
+INFO = {
+    "task_id": "sealed/0", "split": "sealed", "dataset": "", "turn": 0, "status": "running",
+    "valid_action": True, "reward_terms": {}, "metrics": {}, "session": 0, "parent_session": None,
+    "verdict": None,
+}  # fmt: skip
+CELL = {
+    "env_id": "Password-v0", "key": "Password-v0", "split": "sealed", "settings": {}, "tasks": 2,
+    "trials": 1, "max_turns": 3, "max_chars": 99, "instructions": "", "stop": [], "tools": [],
+}  # fmt: skip
+STEP = {"observation": "x", "reward": 0, "terminated": False, "truncated": False, "info": INFO}
+SEASON: dict[str, tuple[type[SeasonForm], dict[str, Any]]] = {
+    "season": (SeasonReply, {"name": "spring", "cells": [CELL]}),
+    "start": (StartReply, {"session": "a1", "observation": "x", "info": INFO}),
+    "step": (StepReply, STEP),
+}
+
+
+@pytest.mark.parametrize("case", cases("peers", "season"))
+def test_a_season_s_server_that_lies(case: dict[str, Any]) -> None:
+    form, reply = SEASON[case["form"]]
+    assert read_reply(json.dumps(reply).encode(), form) == reply
+    changed = copy.deepcopy(reply) if case["place"] else case["value"]
+    if case["place"]:
+        *path, last = case["place"].split(".")
+        at: Any = changed
+        for name in path:
+            at = at[int(name)] if name.isdecimal() else at[name]
+        at[int(last) if last.isdecimal() else last] = case["value"]
+    with pytest.raises(ValueError, match="validation error"):
+        read_reply(json.dumps(changed).encode(), form)
+
+
+def test_a_season_s_server_that_lies_breaks_the_episode_alone(
+    wire: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.envs.wrappers.season_client._WAIT_S", 0.0)
+    client = SeasonClient(wire.url, "tg_x")
+    wire.say(b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{"session": 3}')
+    for ask in (
+        client.describe_season,
+        lambda: client.start("Password-v0", 0, 0, "r"),
+        lambda: client.step("s", 1, "x"),
+    ):
+        with pytest.raises(EnvFault, match="cannot be read") as caught:
+            ask()
+        assert len(str(caught.value)) < 2000
+    message = b'{"error": {"message": "' + b"a" * 200_000 + b'"}}'
+    wire.say(b"HTTP/1.1 409 No\r\nContent-Length: %d\r\n\r\n%s" % (len(message), message))
+    with pytest.raises(EpisodeError) as refused:
+        client.finish()
+    assert len(str(refused.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("a\ud800b", "a?b"), ("x" * 100_001, None)], ids=["surrogate", "long"]
+)
+def test_texts_of_a_model_that_fit_into_no_file(text: str, told: str | None) -> None:
+    with serving(text) as server:
+        model = OpenAIModel(Endpoint(url=server.url), "m")
+        said = asyncio.run(model.complete([Message("user", "hi")], max_tokens=8))
+        assert said.text == (told or text)
+        customer = ChatEndpoint(url=server.url, attempts=1)
+        if told is None:
+            with pytest.raises(EnvFault, match="100,001 characters"):
+                customer.ask({})
+        else:
+            assert customer.ask({}) == told
 
 
 @pytest.fixture(scope="module")

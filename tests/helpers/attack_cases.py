@@ -27,3 +27,8 @@ def filled(given: Any) -> str:
         return given
     unit, length = given
     return (unit * (length // len(unit) + 1))[:length]
+
+
+def joined(given: Any) -> str:
+    """A text of several parts, each as :func:`filled` takes it."""
+    return "".join(map(filled, given if isinstance(given, list) else [given]))

@@ -13,6 +13,8 @@ from ...core.errors import BadValueError, EnvFault
 from ...utils.disk_cache import cache_text
 from ...utils.http import HttpClient, HttpError, bearer_headers, check_url, parse_json
 
+MAX_CHARS = 100_000
+"""Most characters of a message; a model that is asked for a few hundred tokens writes fewer."""
 _gates: dict[tuple[str, int], threading.BoundedSemaphore] = {}
 _gates_lock = threading.Lock()
 
@@ -87,4 +89,6 @@ def _read_content(body: bytes) -> str:
     text = parse_json(body)["choices"][0]["message"]["content"]
     if not isinstance(text, str) or not text.strip():
         raise ValueError("choices[0].message.content is no text; expected the model's words")
-    return text
+    if len(text) > MAX_CHARS:
+        raise ValueError(f"a message of {len(text):,} characters; expected at most {MAX_CHARS:,}")
+    return text.encode("utf-8", "replace").decode()  # lone surrogates fit into no file

@@ -4,86 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from helpers.ray_stand_in import FakeActor, FakeRay, TaskError, works
 
-from turngym.agents.engines.base import EngineStats
-from turngym.algos.core.forest import Group
-from turngym.algos.core.protocols import Start
 from turngym.algos.ray import RayRollouts
 from turngym.algos.ray.engine import RemoteEngine
 from turngym.algos.ray.pool import MAX_DEATHS, ActorPool
 from turngym.algos.ray.work import PlayedGroup, Work, pack_weights, unpack_weights
-from turngym.algos.rollouts import Chains
 from turngym.envs.core.errors import BadValueError, EngineFault, EpisodeError, MissingExtraError
-
-
-class Death(Exception):
-    """Stands for ray.exceptions.RayActorError."""
-
-
-class Sent:
-    """A reference: any event loop may wait for it."""
-
-    def __init__(self, arrive: Callable[[], None]) -> None:
-        self.arrive = arrive
-
-    def __await__(self) -> Generator[Any, None, None]:
-        yield from asyncio.sleep(0).__await__()
-        self.arrive()
-
-
-class FakeActor:
-    """Plays at once, or dies when it is asked for the groups that it was told to die at."""
-
-    def __init__(self, dies_at: set[str], log: list[str]) -> None:
-        self.version, self.alive, self.dies_at, self.log = -1, True, dies_at, log
-        self.take = SimpleNamespace(remote=self._take)
-        self.play = SimpleNamespace(remote=self._play)
-
-    def _take(self, version: int, weights: Any) -> Sent:
-        return Sent(partial(setattr, self, "version", version))
-
-    async def _play(self, work: Work) -> PlayedGroup:
-        await asyncio.sleep(0)
-        if work.start.uid in self.dies_at:
-            self.dies_at.discard(work.start.uid)
-            self.alive = False
-        if not self.alive:
-            raise Death("the node is gone")
-        assert work.version == self.version
-        self.log.append(work.start.uid)
-        return PlayedGroup(Group(work.start.uid, "t"), "", EngineStats(sampled_tokens=1))
-
-
-class TaskError(Exception):
-    """Stands for ray.exceptions.RayTaskError."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-class FakeRay:
-    exceptions = SimpleNamespace(RayActorError=Death, RayTaskError=TaskError)
-
-    def __init__(self) -> None:
-        self.killed: list[Any] = []
-
-    def put(self, value: Any) -> Any:
-        return value
-
-    def kill(self, handle: Any) -> None:
-        self.killed.append(handle)
-
-
-def works(n: int, version: int = 0) -> list[Work]:
-    return [Work("", Chains(n=1), Start("train", i, i, f"g{i}"), version) for i in range(n)]
 
 
 def pool_of(dies_at: set[str], actors: int = 2) -> tuple[ActorPool, FakeRay, list[str]]:

@@ -124,8 +124,9 @@ def test_a_node_killed_in_mid_step_changes_nothing(
         Trainer(config, tmp_path / "there", engine=make) as trainer,
     ):
         counts = disturb(make, trainer, nodes.kill_one)
-        trainer.run()
         assert make.pool is not None
+        ray.get([slot.handle.limits.remote() for slot in make.pool.slots])  # all have started
+        trainer.run()
         assert make.pool.lost >= 1
     assert len(counts) == STEPS + 3  # and three evaluations
     rows = [

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 from helpers.http_servers import QuietServer
+from helpers.wire_server import wire_server
 
 from turngym.envs.core.errors import BadValueError, EnvFault
 from turngym.envs.utils import http
@@ -232,6 +234,24 @@ def test_keys_stay_out_of_messages(there: Told, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(BadValueError, match="header X-Key") as refused:
             client().send(there.url, headers={"X-Key": bad})
         assert bad not in str(refused.value)
+
+
+@pytest.mark.parametrize("echo", ["HTTP/1.1 401 {}\r\n\r\n", "HTTP/1.1 200 OK\r\n{}\r\n\r\n"])
+def test_keys_stay_out_of_messages_about_what_is_no_body(echo: str) -> None:
+    with wire_server() as server:
+        server.say(echo.format("no key tell-nobody").encode())
+        with pytest.raises(HttpError, match=r"\*\*\*") as caught:
+            client(attempts=1).send(server.url, headers={"X-Key": "tell-nobody"})
+        assert "tell-nobody" not in str(caught.value)
+
+
+def test_a_request_that_nobody_reads_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(HttpError, match=r"no answer within 0\.2 seconds"):
+            client(timeout_s=0.2, attempts=1).send(url, "x" * 20_000_000)
+        assert time.monotonic() - began < 2
 
 
 def test_proxies_are_used_but_not_for_this_machine(
