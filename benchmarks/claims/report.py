@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...envs.core.errors import DataError
 from ..matrix.plots import Tick, nice_ticks, short
 from ..matrix.report import one_line, write_pages
 from .catalogue import CLAIMS
 from .claim import Comparison
 from .outcome import Finding, Outcome
-from .run import RESULTS
+from .packing import read_outcomes
 from .verdicts import EDGE, LEVEL
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -72,32 +71,21 @@ class Rail:
     ticks: list[Tick]
 
 
-def write_report(folder: Path) -> list[Path]:
-    """Write ``claims.html`` and ``claims.md`` from the outcomes in a folder.
+def write_report(folder: Path, source: Path | None = None) -> list[Path]:
+    """Write ``claims.html`` and ``claims.md`` from outcomes.
+
+    Args:
+        folder: Where the pages go.
+        source: A folder with outcomes, or a packed file; None is ``folder``.
 
     Raises:
         DataError: There is no outcome, or one is damaged.
         MissingExtraError: Jinja2 is not installed.
     """
-    content = gather(read_outcomes(folder))
+    content = gather(read_outcomes(folder if source is None else source))
     filters = {"short": short, "cell": one_line, "slug": slug}
+    folder.mkdir(parents=True, exist_ok=True)
     return write_pages(folder, PAGES, [TEMPLATES, SHARED], filters, content)
-
-
-def read_outcomes(folder: Path) -> list[Outcome]:
-    """Read the outcomes in a folder, in the catalogue's order.
-
-    Raises:
-        DataError: There is none, or one is damaged.
-    """
-    found = [Outcome.read(path) for path in sorted((folder / RESULTS).glob("*.json"))]
-    if not found:
-        raise DataError(f"{folder} has no outcome of a claim yet; run `turngym claims` first.")
-    order = list(CLAIMS)
-    return sorted(
-        found,
-        key=lambda o: order.index(o.claim.name) if o.claim.name in CLAIMS else len(order),
-    )
 
 
 def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:

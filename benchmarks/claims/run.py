@@ -15,9 +15,10 @@ from .cached_arms import OnProgress
 from .claim import Claim, Comparison
 from .experiments import MAX_SEEDS, OTHER_SEEDS, Crawling, Experiment, Playing, Training
 from .outcome import ArmRuns, Finding, Outcome
+from .packing import RESULTS
 from .verdicts import decide, judge_claim
 
-ARMS, RESULTS = "arms", "results"
+ARMS = "arms"
 
 
 def run_claims(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 MODES: Mapping[str, tuple[str, ...]] = {
     "list": ("list", "only"),
-    "report": ("report", "out"),
+    "report": ("report", "packed", "out"),
+    "pack": ("pack", "out"),
     "null": ("null",),
 }
 """What the command does instead of running claims, and the options that each takes."""
@@ -42,6 +43,8 @@ class Command:
         out: Folder.
         list: Print the claims and what each takes; run nothing.
         report: Write the report of the folder anew; run nothing.
+        packed: With --report: a file of --pack to report instead of what the folder has.
+        pack: File to write the outcomes of the folder to, such as claims.jsonl.gz; run nothing.
         null: Judge simulated arms without a difference by the same rule and print its false
             positives; run nothing.
     """
@@ -52,6 +55,8 @@ class Command:
     out: str = "runs/claims"
     list: bool = False
     report: bool = False
+    packed: str | None = None
+    pack: str | None = None
     null: bool = False
 
 
@@ -75,7 +80,11 @@ def run(command: Command) -> None:
     elif command.list:
         list_claims(claims)
     elif command.report:
-        report(Path(command.out))
+        report(Path(command.out), None if command.packed is None else Path(command.packed))
+    elif command.packed is not None:
+        raise BadValueError("--packed is read by claims --report.")
+    elif command.pack is not None:
+        pack(Path(command.out), Path(command.pack))
     else:
         run_all(command, claims)
 
@@ -157,9 +166,18 @@ def show_nulls() -> bool:
     return not count
 
 
-def report(folder: Path) -> None:
+def pack(folder: Path, file: Path) -> None:
+    """Write the outcomes of a folder to one file and print its size."""
+    from ..claims.packing import read_outcomes, write_outcomes
+
+    outcomes = read_outcomes(folder)
+    path = write_outcomes(outcomes, file)
+    say(f"outcomes    {path} ({len(outcomes)} claims, {path.stat().st_size:,} bytes)")
+
+
+def report(folder: Path, source: Path | None = None) -> None:
     """Write the report and print where it lies."""
     from ..claims.report import write_report
 
-    for path in write_report(folder):
+    for path in write_report(folder, source):
         say(f"report      {path}")

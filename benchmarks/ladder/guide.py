@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from ...envs.core.errors import BadValueError
 from ...envs.utils.seed_tests import LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
 from ..claims.outcome import Outcome
+from ..claims.packing import is_packed, read_outcomes
 from ..matrix.matrix_files import read_part
 from ..matrix.ranking import compare_by_column
 from ..matrix.report import FILTERS, list_problems, one_line, write_pages
@@ -232,8 +233,8 @@ def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Pat
 
     Args:
         files: Packed results or folders of suites, a ladder among them, and outcomes of claims
-            (``.json``); several parts of one suite are merged. Of several ladders the one with
-            most families is the page's; the others' families stand below it.
+            (one as ``.json``, or packed); several parts of one suite are merged. Of several ladders
+            the one with most families is the page's; the others' families stand below it.
         out: The page, a Markdown file.
         baseline: Row that the others are compared with.
 
@@ -257,8 +258,8 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     groups: dict[str, list[Path]] = {}
     outcomes: list[Outcome] = []
     for file in files:
-        if file.suffix == ".json":
-            outcomes.append(Outcome.read(file))
+        if file.suffix == ".json" or is_packed(file):
+            outcomes += read_outcomes(file)
         else:
             groups.setdefault(read_part(file).suite.name, []).append(file)
     sources = [_source(parts) for parts in groups.values()]

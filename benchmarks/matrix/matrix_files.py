@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,7 +113,16 @@ def write_packed(results: MatrixFiles, path: Path) -> Path:
     Raises:
         BadValueError: More than a megabyte without compression.
     """
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in _lines(results))
+    return write_lines(_lines(results), path)
+
+
+def write_lines(lines: Iterable[Any], path: Path) -> Path:
+    """Write JSON lines as one file, compressed where its name ends in ``.gz``.
+
+    Raises:
+        BadValueError: More than a megabyte without compression.
+    """
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     data = text.encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, compresslevel=9, mtime=0)
@@ -134,7 +143,7 @@ def read_packed(path: Path) -> MatrixFiles:
     Raises:
         DataError: Not such a file, a damaged line, or a result of another suite.
     """
-    lines = _read_lines(path)
+    lines = read_lines(path)
     head = _object(lines[0] if lines else "", f"{path}, line 1")
     if head.get("format") != FORMAT or "suite" not in head:
         raise DataError(
@@ -290,7 +299,12 @@ def hide_paths(text: str) -> str:
     return _FOLDER.sub("", text)
 
 
-def _read_lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Read what :func:`write_lines` wrote, line by line.
+
+    Raises:
+        DataError: No such file, or a damaged one.
+    """
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()

@@ -13,6 +13,7 @@ from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
 from turngym.benchmarks.claims.experiments import CrawledArm, Crawling, TrainedArm, Training
 from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
+from turngym.benchmarks.claims.packing import is_packed
 from turngym.benchmarks.claims.report import (
     collect_repetitions,
     columns_of,
@@ -197,6 +198,21 @@ def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     assert "0.1 below (Another paper" in text
 
 
+def test_a_packed_file_gives_the_same_report(ran, tmp_path, capsys) -> None:
+    out, file = ran[0], tmp_path / "claims.jsonl.gz"
+    assert main(["claims", "--pack", str(file), "--out", str(out)]) == 0
+    assert "3 claims" in capsys.readouterr().out
+    words = ["claims", "--report", "--packed", str(file), "--out", str(tmp_path / "pages")]
+    assert main(words) == 0
+    for path in write_report(out):
+        assert (tmp_path / "pages" / path.name).read_bytes() == path.read_bytes()
+    assert is_packed(file)
+    assert not is_packed(out / "results" / "tiny.json")
+    file.write_bytes(file.read_bytes()[:-9])
+    assert main(words) == REFUSED
+    assert "damaged" in capsys.readouterr().err
+
+
 def test_arms_that_took_other_steps_are_named(ran) -> None:
     first = ran[1][0]
     (comparison,) = first.claim.comparisons
@@ -329,6 +345,8 @@ def test_definitions_are_checked(changes, says) -> None:
         (["--list", "--report"], "--report does not go with claims --list, which takes --only."),
         (["--null", "--seeds", "7"], "does not go with claims --null, which takes no other option"),
         (["--report", "--only", "masking"], "--only does not go with claims --report"),
+        (["--packed", "a.jsonl.gz"], "--packed is read by claims --report"),
+        (["--pack", "a.jsonl", "--report"], "does not go with claims --report"),
         (["--workers", "0"], "expected at least 1"),
         (["--seeds", "0"], "expected 1 to 20"),
         (["--report", "--out", "nowhere"], "no outcome of a claim"),

@@ -13,6 +13,7 @@ from helpers.made_ladder import Wanted, fill_ladder, made_oracle, small_ladder
 from helpers.tiny_matrix import filled, finished, tiny
 
 from turngym.benchmarks.claims.outcome import Outcome
+from turngym.benchmarks.claims.packing import write_outcomes
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.ladder.families import FAMILIES
 from turngym.benchmarks.ladder.guide import TRAITS, write_guide
@@ -222,7 +223,7 @@ def other_suite(folder: Path) -> None:
 def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> None:
     other_suite(tmp_path / "standard")
     claim = tiny_claim("mine", above())
-    Outcome(
+    outcome = Outcome(
         claim=claim,
         digest="",
         seeds=5,
@@ -230,8 +231,11 @@ def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> N
         why="too | few",
         findings=(),
         arms=(),
-    ).write(tmp_path / "mine.json")
+    )
+    outcome.write(tmp_path / "mine.json")
     text = page(ladder, tmp_path / "standard", tmp_path / "mine.json", out=tmp_path)
+    packed = write_outcomes([outcome], tmp_path / "claims.jsonl.gz")
+    assert page(ladder, tmp_path / "standard", packed, out=tmp_path) == text
     section = text.partition("### standard: Bandit-v0")[2]
     assert row_of(section, "ppo")[1:3] == ["grpo", "above"]
     assert row_of(section, "ppo")[3].startswith("+40.3 (+40.")

@@ -1,0 +1,56 @@
+"""Outcomes of claims in a folder, or packed into one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...envs.core.errors import DataError
+from ...leaderboard.schema.base import parse_form
+from ..matrix.matrix_files import read_lines, write_lines
+from .catalogue import CLAIMS
+from .outcome import Outcome
+
+RESULTS = "results"
+"""Subfolder with one file per claim."""
+PACKED = (".jsonl", ".gz")
+"""How the names of packed files end."""
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a file holds outcomes of claims, as :func:`write_outcomes` writes them."""
+    if path.suffix not in PACKED or not path.is_file():
+        return False
+    return any('"claim":' in line for line in read_lines(path)[:1])
+
+
+def write_outcomes(outcomes: Sequence[Outcome], path: Path) -> Path:
+    """Write outcomes as JSON lines, compressed where the name ends in ``.gz``.
+
+    Raises:
+        BadValueError: More than a megabyte without compression.
+    """
+    return write_lines((json.loads(outcome.model_dump_json()) for outcome in outcomes), path)
+
+
+def read_outcomes(source: Path) -> list[Outcome]:
+    """Read the outcomes of a folder or of a packed file, in the catalogue's order.
+
+    Raises:
+        DataError: There is none, or one is damaged.
+    """
+    if source.suffix == ".json":
+        found = [Outcome.read(source)]
+    elif source.suffix in PACKED:
+        lines = enumerate(read_lines(source), start=1)
+        found = [parse_form(Outcome, line, f"{source}, line {n}") for n, line in lines]
+    else:
+        found = [Outcome.read(path) for path in sorted((source / RESULTS).glob("*.json"))]
+    if not found:
+        raise DataError(f"{source} has no outcome of a claim yet; run `turngym claims` first.")
+    order = list(CLAIMS)
+    return sorted(
+        found,
+        key=lambda o: order.index(o.claim.name) if o.claim.name in CLAIMS else len(order),
+    )
