@@ -12,6 +12,7 @@ from ..agents.models.registry.fetch import is_registry_model, model_folder
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
 from ..envs.core.errors import UnknownNameError
+from ..envs.core.registration import resolve_id
 from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
@@ -55,7 +56,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
 
     Args:
-        env_id: Id of a registered environment; evaluated on its ``dev`` split if it has one.
+        env_id: Id of a registered environment, or ``MODULE:Id-v0``; evaluated on its ``dev`` split
+            if it has one.
         recipe: A registered recipe.
         settings: Settings of the environment.
         model: Folder or hub name, a name of ``turngym models`` or a GGUF file; None for the
@@ -79,6 +81,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     for name in options:
         if name not in _OPTIONS:
             raise UnknownNameError("option", name, _OPTIONS)
+    env_id = resolve_id(env_id)
     env = EnvConfig(id=env_id, settings=dict(settings or {}))
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
     sizes = text_env(env.prototype).source.sizes()

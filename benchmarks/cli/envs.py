@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...envs.core.registration import all_ids, find_environment
-from .arguments import Repeated
-from .plugins import run_plugins
 from .tables import plain_table, table_console
 
 
@@ -16,11 +14,9 @@ class Command:
 
     Attributes:
         hidden: List the diagnostic environments too.
-        plugin: Python file that is run first, repeatable: it may register environments.
     """
 
     hidden: bool = False
-    plugin: Repeated = ()
 
 
 def run(command: Command) -> None:
@@ -28,7 +24,6 @@ def run(command: Command) -> None:
     from ...agents.scripted import text_env
     from ...algos.training.config import EnvConfig
 
-    run_plugins(command.plugin)
     table = plain_table("id", "sizes", "splits", "turn limit", "return")
     summaries = []
     for name in all_ids(hidden=command.hidden):

@@ -72,7 +72,6 @@ from .planner_options import (
     make_planner,
     refuse_unused,
 )
-from .plugins import run_plugins
 from .tables import metric_table, score_table, table_console
 
 
@@ -149,7 +148,6 @@ class Command:
         max_tokens: Maximum tokens of a model's action, or of one reply to a prompting agent; left
             out: 64, and 512 in the dialect chat.
         sampler: What samples a model's actions.
-        plugin: Python file that is run first, repeatable: it may register environments.
         out: File for the scores as JSON; prompting agents write their transcripts beside it, in
             a folder of the same name with -transcripts.
     """
@@ -173,7 +171,6 @@ class Command:
     temperature: float | None = None
     max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
-    plugin: Repeated = ()
     out: str | None = None
 
 
@@ -183,7 +180,6 @@ def run(command: Command) -> None:
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
-    run_plugins(command.plugin)
     configs = _configure_sets(command)
     # Agents are looked up before the first of them plays for minutes.
     check_model_options(command.agent, command.model_options)

@@ -21,12 +21,12 @@ from ...algos.runs.progress import Reporter, Silent, reporter
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ...algos.training.settings import TrainSettings
 from ...envs.core.errors import BadValueError
+from ...envs.core.plugins import load_again, loaded_plugins
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs
-from .env_options import Environment, EnvOptions, env_config, existing_file, file_sets
+from .env_options import Environment, EnvOptions, env_config, file_sets
 from .model_options import WarmStartOptions, Warmth, model_path, starter, warmed
-from .plugins import run_plugins
 from .tables import before_after, gain_line, say, table_console
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ class Command:
             hub name; left out: the small starter, made here, with settings for small models.
         warm: What the model imitates before the first training step.
         run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
-        plugin: Python file that is run first, repeatable: it may register recipes and environments.
         steps: Training steps (100 when no budget is given).
         tokens: Stop after so many sampled tokens.
         calls: Stop after so many actions taken.
@@ -112,7 +111,6 @@ class Command:
     model: str | None = None
     warm: Warmth = field(default_factory=WarmStartOptions)
     run_dir: str | None = None
-    plugin: Repeated = ()
     steps: int | None = None
     tokens: int | None = None
     calls: int | None = None
@@ -165,13 +163,12 @@ def engine_maker(command: Command) -> Iterator[EngineMaker]:
             raise BadValueError(f"training: {names} without --executor ray changes nothing.")
         yield make_engine
         return
-    files = tuple(str(Path(existing_file(file, "--plugin")).resolve()) for file in command.plugin)
     with RayRollouts(
         where.rollout_actors,
         address=where.ray_address,
         cpus=where.actor_cpus,
         gpus=where.actor_gpus,
-        prepare=partial(run_plugins, files) if files else None,
+        prepare=partial(load_again, loaded_plugins()),
     ) as rollouts:
         yield rollouts
 
@@ -184,7 +181,6 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     """
     from ...algos.recipes import make_recipe
 
-    run_plugins(command.plugin)
     env = env_config(command.env, command.env_options)
     sizes = text_env(env.prototype).source.sizes()
     small = command.model is None
