@@ -31,6 +31,7 @@ INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "environments": {
         "envs": "List the environments.",
+        "init": "Write a package with an environment of your own, with tests that pass.",
         "play": "Play an episode in the terminal, or watch an agent play it.",
         "mcp": "Offer an environment as MCP tools to one client.",
         "openenv": "Serve an environment over OpenEnv's interface.",
