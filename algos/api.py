@@ -18,6 +18,7 @@ from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
 from .runs.progress import reporter, without_progress_bars
+from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.settings import WarmStartSettings
 from .training.supervised.warm_start import warm_start as imitate
@@ -70,7 +71,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         eval_n: Tasks of an evaluation.
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
             this machine); 0 plays in this process.
-        run_dir: Default ``runs/RECIPE-ENV-seedS``.
+        run_dir: Default ``runs/RECIPE-ENV-SIZE-MODEL-seedS``.
         options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as
             ``engine``, ``seed``, ``max_tokens``, ``lora``.
 
@@ -100,7 +101,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         evals=evals,
         **options,
     )
-    name = f"{recipe}-{env_id.removesuffix('-v0')}-seed{config.seed}".lower()
+    name = run_name(recipe, env_id, env.settings, model or "starter", config.seed)
     folder = Path("runs") / name if run_dir is None else run_dir
     if actors == 0:
         return train(config, folder, reporter())

@@ -165,8 +165,10 @@ def run_command(name: str, words: Sequence[str]) -> None:
         words = expand_dotted(load_plugins(take_accepted(words)))
         if hasattr(module, "expand_words"):
             words = module.expand_words(words)
+        start = module.default_command(words) if hasattr(module, "default_command") else None
         command = tyro.cli(
             module.Command,
+            **({} if start is None else {"default": start}),
             args=words,
             prog=f"turngym {name}",
             description=_description(module.Command, commands[name]),

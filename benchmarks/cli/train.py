@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from ...agents.models.loading import is_small
 from ...agents.models.lora import LoraSettings
 from ...agents.scripted import text_env
 from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
 from ...algos.runs.progress import Reporter, Silent, reporter
+from ...algos.runs.run_dir import run_name
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ...algos.training.settings import TrainSettings
 from ...envs.core.errors import BadValueError
@@ -26,7 +29,16 @@ from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs
 from .env_options import Environment, EnvOptions, env_config, file_sets
-from .model_options import WarmStartOptions, Warmth, model_path, starter, warmed
+from .model_options import (
+    STARTER,
+    StarterKind,
+    WarmStartOptions,
+    Warmth,
+    made_for,
+    model_path,
+    starter,
+    warmed,
+)
 from .tables import before_after, gain_line, say, table_console
 
 if TYPE_CHECKING:
@@ -85,8 +97,15 @@ class Command:
         env_options: Its settings.
         model: The starting model: one that `turngym models` lists, a model folder, GGUF file or
             hub name; left out: the small starter, made here, with settings for small models.
+        starter: The starting model that is made here: random weights (blank), or imitation of the
+            environment's expert (imitate); left out: what the environment's row in the registry
+            says.
+        small: Take the recipe's settings for small models; left out: with models of up to 20
+            million weights, the starter among them, and without --preset.
         warm: What the model imitates before the first training step.
-        run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
+        run_dir: Folder of the run; left out: runs/RECIPE-ENV-SIZE-MODEL-seedN.
+        config: The config.json of a run, or its folder: this run is one of the same settings, but
+            for options that are given beside it.
         steps: Training steps (100 when no budget is given).
         tokens: Stop after so many sampled tokens.
         calls: Stop after so many actions taken.
@@ -109,8 +128,11 @@ class Command:
     env: str = "SearchQA-v0"
     env_options: Environment = field(default_factory=EnvOptions)
     model: str | None = None
+    starter: StarterKind | None = None
+    small: bool | None = None
     warm: Warmth = field(default_factory=WarmStartOptions)
     run_dir: str | None = None
+    config: str | None = None
     steps: int | None = None
     tokens: int | None = None
     calls: int | None = None
@@ -137,7 +159,7 @@ def run(command: Command) -> None:
     report.note("loading libraries, the environment and the model")  # this takes seconds
     from ...algos import train
 
-    prepare(small=command.model is None)
+    prepare(small=command.model is None or is_small(command.model))
     config, folder = configure(command, report)
     with engine_maker(command) as engine:
         result = train(config, folder, report, engine)
@@ -181,15 +203,26 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     """
     from ...algos.recipes import make_recipe
 
-    env = env_config(command.env, command.env_options)
-    sizes = text_env(env.prototype).source.sizes()
-    small = command.model is None
+    given = env_config(command.env, command.env_options)
     changes = pairs(command.recipe_arg, "--recipe-arg")
+    make_recipe(command.recipe, changes)  # wrong words are refused before a model is made
+    file_sets(given, command.eval_data, command.eval_n)
+    own = command.model is None
+    if not own and command.starter is not None:
+        raise BadValueError(f"--starter {command.starter}: does not go with --model.")
+    model = "" if own else model_path(command.model or "")
+    env = fitting_size(given, made_for(model or None, command.env), report)
+    sizes = text_env(env.prototype).source.sizes()
+    if own:
+        model = starter(command.env, report, kind=command.starter)
+    small = command.small
+    if small is None:  # a preset says everything itself
+        small = own or (command.preset is None and is_small(model))
+    if small and not own and command.small is None:
+        report.note("the recipe's settings for small models (--small False takes the papers')")
     recipe = make_recipe(command.recipe, changes, small=small)
-    file_sets(env, command.eval_data, command.eval_n)
-    model = model_path(command.model) if command.model else starter(command.env, report)
     settings = command.settings
-    env = fitted(env, model, settings.max_tokens, small, report, settings.render)
+    env = fitted(env, model, settings.max_tokens, own, report, settings.render)
     start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
     config = TrainConfig(
         env=env,
@@ -204,8 +237,53 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
         **vars(settings),
     )
     what = command.preset or command.recipe
-    name = f"{what}-{command.env.removesuffix('-v0')}-seed{settings.seed}".lower()
+    label = command.model or command.starter or STARTER
+    name = run_name(what, command.env, env.settings, label, settings.seed)
     return config, Path(command.run_dir or Path("runs") / name)
+
+
+def fitting_size(env: EnvConfig, made: Mapping[str, Any], report: Reporter) -> EnvConfig:
+    """Return the environment as the model knows it, where the command line does not say how.
+
+    A model that was made for a small world would be evaluated for long on the large one, and solve
+    nothing. Settings that were given stay, and files of the user's own are no world with a size.
+    """
+    added = dict(made)
+    if env.settings:
+        wanted = {"size"} - env.settings.keys() if "data" not in env.settings else set()
+        added = {name: value for name, value in made.items() if name in wanted}
+    if not added:
+        return env
+    words = " ".join(f"--env.{name} {_word(value)}" for name, value in added.items())
+    report.note(f"{words}: what this model was made for; give --size for another")
+    return EnvConfig(id=env.id, settings={**added, **env.settings})
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"'{json.dumps(value)}'"
+
+
+def default_command(words: Sequence[str]) -> Command | None:
+    """Return the options of the run that ``--config`` names; None where it is not given.
+
+    Raises:
+        DataError: There is no such file, or it is no configuration of a run.
+        BadValueError: ``--config`` without a file, or one that the command line cannot say.
+    """
+    files = [value for option, value in _read_options(words) if option == "--config"]
+    if not files:
+        return None
+    if not files[0]:
+        raise BadValueError("--config: expected a config.json or the folder of a run after it.")
+    from .saved_config import read_options
+
+    found = read_options(files[0])
+    if found["lora"] is not None:
+        rank, alpha, targets = found["lora"]
+        found["lora"] = LoraOptions(lora_rank=rank, lora_alpha=alpha, lora_target=targets)
+    else:
+        found["lora"] = LoraOptions()
+    return Command(**found)
 
 
 def lora(options: LoraOptions) -> LoraSettings | None:

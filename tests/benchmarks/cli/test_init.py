@@ -35,16 +35,8 @@ def test_a_package_passes_its_tests_as_it_is_written(
     )
     assert done.returncode == 0, done.stdout
     assert "6 passed" in done.stdout
-    ruff = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--isolated",
-        "--line-length",
-        "100",
-        str(folder),
-    ]
+    how = ["--isolated", "--select", "E,F,W,B", "--line-length", "100"]
+    ruff = [sys.executable, "-m", "ruff", "check", *how, str(folder)]
     done = subprocess.run(ruff, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert main(["init", "own-game"]) == 2  # never over what is there
