@@ -10,9 +10,9 @@ from typing import Any
 
 import tyro
 
+from ..cli.docstrings import table_cell, to_markdown
 from ..cli.main import COMMANDS
 from ..cli.main import OF_EVERY_COMMAND as OF_ALL
-from .docstrings import table_cell, to_markdown
 
 _NO_DEFAULT = ("(required)", "(repeatable)")
 _WORDS = {"{None}|": "", "STR": "text", "INT": "integer", "FLOAT": "number", "PATH": "path"}

@@ -206,7 +206,7 @@ def test_names_of_a_hub_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Path) -> None:
     words = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
-    words += ["--recipe", "ppo", "--recipe.optim.lr", "0.25", "--recipe.loss.policy.clip.high", "0.3"]
+    words += ["--recipe", "ppo", "--recipe.optim.lr", "0.25", "--recipe.loss.policy.clip.high=0.3"]
     words += [
         "--steps",
         "3",
