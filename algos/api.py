@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
+from .runs.loggers import Logger
 from .runs.progress import reporter, without_progress_bars
 from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
@@ -40,6 +41,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     steps: int = 100,
     eval_n: int = TASKS,
     actors: int = 0,
+    loggers: Sequence[str | Logger] = (),
     run_dir: Path | str | None = None,
     **options: Any,
 ) -> RunResult:
@@ -71,6 +73,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         eval_n: Tasks of an evaluation.
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
             this machine); 0 plays in this process.
+        loggers: Where the metrics go besides the run directory: ``"wandb"``, ``"trackio"``, or
+            objects with the methods of :class:`~turngym.algos.runs.loggers.Logger`.
         run_dir: Default ``runs/RECIPE-ENV-SIZE-MODEL-seedS``.
         options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as
             ``engine``, ``seed``, ``max_tokens``, ``lora``.
@@ -104,9 +108,9 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     name = run_name(recipe, env_id, env.settings, model or "starter", config.seed)
     folder = Path("runs") / name if run_dir is None else run_dir
     if actors == 0:
-        return train(config, folder, reporter())
+        return train(config, folder, reporter(), loggers=loggers)
     with RayRollouts(actors, address=os.environ.get("RAY_ADDRESS")) as engine:
-        return train(config, folder, reporter(), engine)
+        return train(config, folder, reporter(), engine, loggers=loggers)
 
 
 def _starting_model(env_id: str, model: str | None) -> str:

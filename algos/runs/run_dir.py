@@ -137,8 +137,8 @@ class RunDir(Closing):
         """``metrics.jsonl``."""
         return self.root / "metrics.jsonl"
 
-    def append(self, step: int, row: Mapping[str, float]) -> None:
-        """Write one line of metrics.
+    def log(self, step: int, row: Mapping[str, float]) -> None:
+        """Write one line of metrics: a run directory is a logger itself.
 
         Raises:
             UnknownNameError: A key is not declared.

@@ -19,6 +19,7 @@ from ...agents.scripted import text_env
 from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
+from ...algos.runs.loggers import check_loggers
 from ...algos.runs.progress import Reporter, Silent, reporter
 from ...algos.runs.run_dir import run_name
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
@@ -104,6 +105,8 @@ class Command:
             million weights, the starter among them, and without --preset.
         warm: What the model imitates before the first training step.
         run_dir: Folder of the run; left out: runs/RECIPE-ENV-SIZE-MODEL-seedN.
+        log: Where the metrics go besides the run directory (JSON lines and TensorBoard): wandb or
+            trackio, by the extras of these names; repeatable.
         config: The config.json of a run, or its folder: this run is one of the same settings, but
             for options that are given beside it.
         steps: Training steps (100 when no budget is given).
@@ -132,6 +135,7 @@ class Command:
     small: bool | None = None
     warm: Warmth = field(default_factory=WarmStartOptions)
     run_dir: str | None = None
+    log: Repeated = ()
     config: str | None = None
     steps: int | None = None
     tokens: int | None = None
@@ -162,7 +166,7 @@ def run(command: Command) -> None:
     prepare(small=command.model is None or is_small(command.model))
     config, folder = configure(command, report)
     with engine_maker(command) as engine:
-        result = train(config, folder, report, engine)
+        result = train(config, folder, report, engine, loggers=command.log)
     if first:
         print_result(result, folder)
 
@@ -203,6 +207,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     """
     from ...algos.recipes import make_recipe
 
+    check_loggers(command.log)
     given = env_config(command.env, command.env_options)
     changes = pairs(command.recipe_arg, "--recipe-arg")
     make_recipe(command.recipe, changes)  # wrong words are refused before a model is made
