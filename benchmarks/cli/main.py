@@ -54,6 +54,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "leaderboard": {
         "submit": "Play a suite and pack the actions as an entry.",
         "leaderboard": "Verify, rank and publish entries; host sealed seasons.",
+        "push": "Send a model or a leaderboard entry to a hub.",
+        "pull": "Fetch a model or a leaderboard entry from a hub.",
     },
     "single environments and agents": {
         "index": "Build, describe and search indexes over passage files.",
