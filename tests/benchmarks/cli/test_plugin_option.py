@@ -17,9 +17,6 @@ from turngym.benchmarks.cli.main import COMMANDS, load_plugins, main
 from turngym.envs.core import registration
 from turngym.envs.core.errors import BadValueError, DataError
 from turngym.envs.core.plugins import VARIABLE, loaded_plugins, passed_on
-from turngym.leaderboard.schema.suite import Cell, Suite
-from turngym.leaderboard.suites.digests import with_digests
-from turngym.leaderboard.suites.files import write_suite
 
 PAGE = Path(__file__).parents[3] / "docs" / "adding-an-environment.md"
 OWN = "smallest_first:SmallestFirst-v0"
@@ -80,20 +77,11 @@ def test_every_command_shows_the_option(name: str, capsys: pytest.CaptureFixture
 def test_an_entry_over_an_environment_of_one_s_own_is_verified_in_its_process(
     own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cell = Cell(
-        key="own",
-        env_id="SmallestFirst-v0",
-        settings={},
-        tasks=(0, 1),
-        trials=1,
-        metric="success",
-        max_turns=1,
-        digests=("0" * 32,) * 2,
-    )
-    with passed_on():
-        load_plugins(["--plugin", str(own)])
-        suite = with_digests(Suite(name="own", version=1, description="mine", cells=(cell,)))
-    file = write_suite(suite, tmp_path)
+    frozen = ["leaderboard", "freeze", OWN, "--n", "2", "--trials", "1", "--name", "own"]
+    assert main(frozen) == 0
+    file = tmp_path / "own-v1.json"
+    assert main([*frozen[:-1], "other", "--n", "99"]) == 2
+    assert "holds 72 tasks" in capsys.readouterr().err
     named = ["--name", "lab:Agent-v1", "--organisation", "mine", "--licence", "MIT"]
     words = ["expert", *named, "--suite", str(file), "--out", "entry"]
     assert main(["submit", "--plugin", str(own), *words]) == 0
