@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
 from importlib.metadata import version
+from io import StringIO
 from typing import Any
 
 import tyro
@@ -25,6 +27,7 @@ from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
 from .arguments import expand_dotted
+from .words import in_plain_words, short_help
 
 INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
@@ -147,7 +150,9 @@ def list_commands() -> None:
         console.print(f"\n[dim]{group}[/]")
         for name, summary in commands.items():
             console.print(f"  [bold]{name:13}[/]{summary}")
-    console.print("\n`turngym COMMAND --help` shows the options of a command.")
+    console.print(
+        "\n`turngym COMMAND -h` shows the options on one screen, `--help` all about them."
+    )
     for option, about in OF_EVERY_COMMAND:
         console.print(f"\nEvery command takes {option}: {about}", markup=False)
 
@@ -163,19 +168,36 @@ def run_command(name: str, words: Sequence[str]) -> None:
     if name not in commands:
         raise UnknownNameError("command", name, commands)
     module = import_module(f".{name}", __package__)
+    if "-h" in words and isinstance(module.Command, type):
+        PlainConsole(highlight=False, markup=False, soft_wrap=True).print(
+            short_help(name, module.Command)
+        )
+        return
     with passed_on():
         words = expand_dotted(load_plugins(take_accepted(words)))
         if hasattr(module, "expand_words"):
             words = module.expand_words(words)
         start = module.default_command(words) if hasattr(module, "default_command") else None
-        command = tyro.cli(
-            module.Command,
-            **({} if start is None else {"default": start}),
-            args=words,
-            prog=f"turngym {name}",
-            description=_description(module.Command, commands[name]),
-        )
+        with plain_errors():
+            command = tyro.cli(
+                module.Command,
+                **({} if start is None else {"default": start}),
+                args=words,
+                prog=f"turngym {name}",
+                description=_description(module.Command, commands[name]),
+            )
         module.run(command)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Print what the parser says about wrong options in plain words."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    finally:
+        sys.stderr.write(in_plain_words(said.getvalue()))
 
 
 def _description(command: Any, summary: str) -> str:
