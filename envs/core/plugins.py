@@ -83,10 +83,10 @@ def load_inherited() -> None:
     Raises:
         DataError: One of its plugins is gone, or does not run here.
     """
-    told = os.environ.get(VARIABLE, "")
-    if told and told not in _asked:
-        _asked.add(told)
-        load_again(json.loads(told))
+    value = os.environ.get(VARIABLE, "")
+    if value and value not in _asked:
+        _asked.add(value)
+        load_again(json.loads(value))
 
 
 def loaded_plugins() -> tuple[Plugin, ...]:
