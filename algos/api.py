@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,14 @@ from ..agents.models.registry.fetch import is_registry_model, model_folder
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
 from ..envs.core.errors import UnknownNameError
+from ..envs.core.registration import resolve_id
 from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
+from .runs.loggers import Logger
 from .runs.progress import reporter, without_progress_bars
+from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.settings import WarmStartSettings
 from .training.supervised.warm_start import warm_start as imitate
@@ -38,6 +41,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     steps: int = 100,
     eval_n: int = TASKS,
     actors: int = 0,
+    loggers: Sequence[str | Logger] = (),
     run_dir: Path | str | None = None,
     **options: Any,
 ) -> RunResult:
@@ -55,7 +59,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it.
 
     Args:
-        env_id: Id of a registered environment; evaluated on its ``dev`` split if it has one.
+        env_id: Id of a registered environment, or ``MODULE:Id-v0``; evaluated on its ``dev`` split
+            if it has one.
         recipe: A registered recipe.
         settings: Settings of the environment.
         model: Folder or hub name, a name of ``turngym models`` or a GGUF file; None for the
@@ -68,7 +73,9 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         eval_n: Tasks of an evaluation.
         actors: Rollout actors on a Ray cluster (the one that ``RAY_ADDRESS`` names, else one on
             this machine); 0 plays in this process.
-        run_dir: Default ``runs/RECIPE-ENV-seedS``.
+        loggers: Where the metrics go besides the run directory: ``"wandb"``, ``"trackio"``, or
+            objects with the methods of :class:`~turngym.algos.runs.loggers.Logger`.
+        run_dir: Default ``runs/RECIPE-ENV-SIZE-MODEL-seedS``.
         options: Any other field of :class:`~turngym.algos.training.config.TrainConfig`, such as
             ``engine``, ``seed``, ``max_tokens``, ``lora``.
 
@@ -79,6 +86,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     for name in options:
         if name not in _OPTIONS:
             raise UnknownNameError("option", name, _OPTIONS)
+    env_id = resolve_id(env_id)
     env = EnvConfig(id=env_id, settings=dict(settings or {}))
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
     sizes = text_env(env.prototype).source.sizes()
@@ -97,12 +105,12 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         evals=evals,
         **options,
     )
-    name = f"{recipe}-{env_id.removesuffix('-v0')}-seed{config.seed}".lower()
+    name = run_name(recipe, env_id, env.settings, model or "starter", config.seed)
     folder = Path("runs") / name if run_dir is None else run_dir
     if actors == 0:
-        return train(config, folder, reporter())
+        return train(config, folder, reporter(), loggers=loggers)
     with RayRollouts(actors, address=os.environ.get("RAY_ADDRESS")) as engine:
-        return train(config, folder, reporter(), engine)
+        return train(config, folder, reporter(), engine, loggers=loggers)
 
 
 def _starting_model(env_id: str, model: str | None) -> str:

@@ -18,6 +18,7 @@ from .core.registration import (
     MatrixColumn,
     WarmStart,
     register_environment,
+    register_installed,
 )
 from .core.tasks import SPLITS
 
@@ -299,3 +300,4 @@ gym.register(
     id="PaperCrawlerIndex-v0",
     entry_point="turngym.envs.paper_crawler.index_env:PaperCrawlerIndex",
 )
+register_installed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,8 @@ from .registry.fetch import is_registry_model, model_folder
 if TYPE_CHECKING:
     import torch
 
+SMALL = 20_000_000
+"""Weights of a model that recipes have settings of their own for: larger steps, smaller batches."""
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
 _WEIGHT_FILES = ("*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin")
@@ -249,3 +252,18 @@ def _transformers() -> Any:
     except ImportError as fault:
         raise MissingExtraError("a language model", "transformers", "train") from fault
     return transformers
+
+
+def is_small(model: str) -> bool:
+    """Return whether a model folder holds at most :data:`SMALL` weights; a hub name does not."""
+    files = sorted(Path(model).glob("*.safetensors"))
+    if not files:
+        return False
+    from safetensors import safe_open
+
+    count = 0
+    for file in files:
+        with safe_open(str(file), framework="pt") as weights:
+            for name in weights.keys():  # noqa: SIM118 - it is no mapping
+                count += prod(weights.get_slice(name).get_shape())
+    return count <= SMALL

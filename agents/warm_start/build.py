@@ -12,7 +12,7 @@ from ...envs.core.errors import BadValueError
 from ..models.random_init import blank_decoder
 from ..models.tokenizer import train_tokenizer
 from ..rendering.factory import PlainRenderer
-from .demonstrations import Demonstrator
+from .demonstrations import Demonstrator, refuse_oracle
 from .imitation import ImitationTrainer
 from .settings import StarterProgress, StarterSettings, StarterStage
 
@@ -32,10 +32,14 @@ def build(
         Number of parameters and tokens, and for each stage steps, tokens, seconds and scores.
 
     Raises:
-        BadValueError: The model did not learn to read.
+        BadValueError: The demonstrations follow from what is not shown, or the model did not learn
+            to read.
     """
     on_progress(StarterProgress("words", 0, 1, 0.0))
-    texts = Demonstrator(env, "train", settings.seed, policy=settings.reader).texts(settings.texts)
+    reader = Demonstrator(env, "train", settings.seed, policy=settings.reader)
+    talks = reader.take(settings.texts)
+    refuse_oracle(talks, settings.read_least, env.name)
+    texts = reader.written(talks)
     tokenizer = train_tokenizer(texts, vocab_size=settings.vocab_size, max_length=settings.context)
     model = blank_decoder(tokenizer, settings)
     training = _Training(env, model, PlainRenderer(tokenizer), settings, on_progress)
@@ -75,7 +79,9 @@ class _Training:
             raise BadValueError(
                 f"starter: after {report['steps']} clean steps the model reproduces "
                 f"{report['greedy']:.0%} of the held-out dialogues; expected {s.read_least:.0%} or "
-                "more. Give it more read_steps, another seed, or a simpler environment."
+                "more. Give it more read_steps, another seed, or a simpler environment. An expert "
+                "that acts on what is not shown cannot be imitated; --starter blank begins with "
+                "random weights."
             )
         return report
 

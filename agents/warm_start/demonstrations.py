@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,6 +18,8 @@ from ..rendering.factory import Renderer
 from ..scripted import closed, scripted
 
 EXPERT = "expert"
+ORACLE = 0.2
+"""An expert of whose dialogues no model could reproduce this share is no teacher."""
 NO_HABITS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -103,19 +106,64 @@ class Demonstrator:
 
     def texts(self, n: int) -> list[str]:
         """``n`` whole dialogues as text, instructions included."""
-        lines = self._take(n)
-        return [self._env.instructions + "".join(o + a for o, a in talk) for talk in lines]
+        return self.written(self.take(n))
+
+    def written(self, talks: Sequence[Sequence[Exchange]]) -> list[str]:
+        """Dialogues as text, instructions included."""
+        return [self._env.instructions + "".join(o + a for o, a in talk) for talk in talks]
 
     def demonstrations(self, n: int, renderer: Renderer) -> list[Demonstration]:
         """``n`` dialogues, tokenised exactly as a rollout would."""
         rules, stop = self._env.instructions, tuple(self._env.stop)
-        return [render(talk, rules, stop, renderer) for talk in self._take(n)]
+        return [render(talk, rules, stop, renderer) for talk in self.take(n)]
 
-    def _take(self, n: int) -> list[list[Exchange]]:
+    def take(self, n: int) -> list[list[Exchange]]:
+        """The next ``n`` dialogues."""
         talks: list[list[Exchange]] = []
         while len(talks) < n:
             talks += self.dialogues()
         return talks[:n]
+
+
+def refuse_oracle(talks: Sequence[Sequence[Exchange]], least: float, name: str) -> None:
+    """Refuse demonstrations that nobody could imitate, since they follow from what is not shown.
+
+    Where the same transcript is continued by different actions, a model reproduces at most the most
+    frequent one. That bounds the share of dialogues that any model could reproduce.
+
+    Args:
+        talks: Demonstrations.
+        least: The bound below which they are refused; never below :data:`ORACLE`.
+        name: The environment, for the message.
+
+    Raises:
+        BadValueError: At most a smaller share can be reproduced.
+    """
+    actions: dict[int, Counter[str]] = {}
+    places: list[list[tuple[int, str]]] = []
+    for talk in talks:
+        shown, at = 0, []
+        for observation, action in talk:
+            shown = hash((shown, observation))
+            actions.setdefault(shown, Counter())[action] += 1
+            at.append((shown, action))
+            shown = hash((shown, action))
+        places.append(at)
+    usual = {shown: counts.most_common(1)[0][0] for shown, counts in actions.items()}
+    lost = [next((n for n, (s, a) in enumerate(at) if a != usual[s]), None) for at in places]
+    share = sum(turn is None for turn in lost) / max(1, len(talks))
+    if share >= max(least, ORACLE):
+        return
+    one, turn = next((at, turn) for at, turn in zip(places, lost, strict=True) if turn is not None)
+    shown, action = one[turn]
+    raise BadValueError(
+        f"{name}: its expert cannot be imitated. It acts on what nobody is shown: in "
+        f"{len(talks)} episodes the same transcript is continued in different ways, as with "
+        f"{usual[shown].strip()!r} and {action.strip()!r} in turn {turn + 1}, so that a model "
+        f"reproduces at most {share:.0%} of them. Write an expert that decides by the transcript, "
+        "or name a baseline that does, as WarmStart(starter={'reader': ...}); or start from "
+        "random weights: --starter blank."
+    )
 
 
 def _expert_with(

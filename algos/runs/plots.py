@@ -1,4 +1,4 @@
-"""A run's metrics as TensorBoard events, and its learning curve as a picture."""
+"""A run's learning curve as a picture."""
 
 from __future__ import annotations
 
@@ -114,26 +114,3 @@ def _dress(axes: Any, head: str) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(GREY)
-
-
-class Board:
-    """Writes scalars.
-
-    Args:
-        folder: For the event files.
-        first_step: Events of later steps in older files are hidden: they are written again.
-    """
-
-    def __init__(self, folder: Path, first_step: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter  # the picture needs no torch
-
-        self._writer = SummaryWriter(str(folder), purge_step=first_step + 1 if first_step else None)
-
-    def add(self, step: int, row: Mapping[str, float]) -> None:
-        """Add one row of metrics."""
-        for key, value in row.items():
-            self._writer.add_scalar(key, value, step)
-
-    def close(self) -> None:
-        """Flush and close."""
-        self._writer.close()

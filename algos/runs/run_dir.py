@@ -21,6 +21,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import tempfile
@@ -38,6 +39,24 @@ BUDGET = "budget"
 """The part of a configuration that may change when a run is resumed."""
 MEMORY = frozenset({"max_batch", "learner.micro_batch_tokens", "learner.gradient_checkpointing"})
 """Settings that may change too: they decide what fits into memory, and nothing else."""
+
+
+def run_name(recipe: str, env_id: str, settings: Mapping[str, Any], model: str, seed: int) -> str:
+    """Return the usual name of a run's folder, which tells it from other runs.
+
+    Args:
+        recipe: Name of the recipe or preset.
+        env_id: The environment.
+        settings: Its settings, of which the size is part of the name.
+        model: What was typed for the starting model; a checkpoint stands for its run.
+        seed: Of training.
+    """
+    path = Path(model)
+    if path.parent.name == "checkpoints":
+        path = path.parent.parent
+    parts = (recipe, env_id.removesuffix("-v0"), str(settings.get("size", "")), path.name)
+    words = [re.sub(r"[^a-z0-9.-]+", "_", part.lower()).strip("_.-") for part in parts]
+    return "-".join([*filter(None, words), f"seed{seed}"])
 
 
 class RunLockedError(TurngymError, RuntimeError):
@@ -118,8 +137,8 @@ class RunDir(Closing):
         """``metrics.jsonl``."""
         return self.root / "metrics.jsonl"
 
-    def append(self, step: int, row: Mapping[str, float]) -> None:
-        """Write one line of metrics.
+    def log(self, step: int, row: Mapping[str, float]) -> None:
+        """Write one line of metrics: a run directory is a logger itself.
 
         Raises:
             UnknownNameError: A key is not declared.

@@ -183,7 +183,7 @@ class TrainConfig(TrainSettings):
 
     def resolved(self, model_digest: str) -> dict[str, Any]:
         """Return all settings as JSON data, with the digest of the starting model."""
-        found = _plain(self)
+        found = plain_data(self)
         if self.warm_start is None:  # as in runs from before there was such a thing
             del found["warm_start"]
         return {**found, "model_digest": model_digest}
@@ -207,13 +207,13 @@ def model_digest(name_or_path: str) -> str:
     return "sha256:" + total.hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    """Convert dataclasses to dictionaries with a key for their type."""
+def plain_data(value: Any) -> Any:
+    """Return dataclasses as dictionaries with a key for their type, for JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {f.name: plain_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain_data(item) for item in value]
     return str(value) if isinstance(value, Path) else value

@@ -13,8 +13,9 @@ from ..core.forest import Forest, Tree
 from ..core.forest_io import save_forest
 from ..core.protocols import Scorer
 from ..evaluation.evaluate import Evaluation
+from ..runs.loggers import LoggedRun, Logger, TensorBoard, check_loggers, make_logger
 from ..runs.metrics import checked
-from ..runs.plots import Board, draw_curve
+from ..runs.plots import draw_curve
 from ..runs.process_group import Ranks
 from ..runs.provenance import versions
 from ..runs.run_dir import add_version, open_run_dir, read_metrics
@@ -34,28 +35,40 @@ class RunWriter:
         root: Its folder.
         resolved: The configuration as JSON data.
         ranks: The processes of the run; the first one writes into ``root``.
+        loggers: Where the metrics go besides; the first process alone writes there too.
 
     Raises:
-        TurngymError: As :class:`~turngym.algos.runs.run_dir.RunDir`.
+        TurngymError: As :class:`~turngym.algos.runs.run_dir.RunDir`, and as
+            :func:`~turngym.algos.runs.loggers.check_loggers`.
     """
 
     def __init__(
-        self, config: TrainConfig, root: Path | str, resolved: Mapping[str, Any], ranks: Ranks
+        self,
+        config: TrainConfig,
+        root: Path | str,
+        resolved: Mapping[str, Any],
+        ranks: Ranks,
+        loggers: Sequence[str | Logger] = (),
     ) -> None:
+        check_loggers(loggers)
         self.config = config
+        self._resolved = resolved
+        self._wanted = loggers if ranks.first else ()
         self.dir = open_run_dir(root, resolved, ranks)
         self.root, self.checkpoints = self.dir.root, self.dir.checkpoints
         self.pending = self.root / "ahead"
         self._all = config.records == "all"
-        self._board: Board | None = None
+        self._loggers: list[Logger] = [self.dir]
 
     def resume(self, step: int, metrics_bytes: int) -> None:
         """Drop metrics logged after the checkpoint of ``step``; record the current versions."""
         self.dir.rewind_metrics(metrics_bytes)
         ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
         add_version(self.root, versions(ids, step))
+        run = LoggedRun(self.root, self._resolved, step)
         if self._all:
-            self._board = Board(self.root / "tensorboard", first_step=step)
+            self._loggers.append(TensorBoard(run))
+        self._loggers += [make_logger(one, run) for one in self._wanted]
 
     def log(self, step: int, row: Mapping[str, float]) -> None:
         """Write a row of metrics.
@@ -64,9 +77,8 @@ class RunWriter:
             UnknownNameError: A key is not declared.
         """
         row = checked(row)
-        self.dir.append(step, row)
-        if self._board is not None:
-            self._board.add(step, row)
+        for logger in self._loggers:
+            logger.log(step, row)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows of metrics."""
@@ -110,10 +122,9 @@ class RunWriter:
             write_dump(Path(stem + SUFFIX), replace(dump, about=about), scorer, tokenizer)
 
     def close(self) -> None:
-        """Release the run directory."""
-        if self._board is not None:
-            self._board.close()
-        self.dir.close()
+        """Close the loggers, the run directory last."""
+        for logger in reversed(self._loggers):
+            logger.close()
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:

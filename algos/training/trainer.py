@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +46,7 @@ from ..rollouts.stats import (
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import agreed_stops, held_interrupts
+from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
 from ..runs.process_group import join_ranks
 from ..runs.progress import Bar, Reporter, Silent
@@ -68,6 +69,8 @@ def train(
     run_dir: Path | str,
     report: Reporter | None = None,
     engine: EngineMaker = make_engine,
+    *,
+    loggers: Sequence[str | Logger] = (),
 ) -> RunResult:
     """Train, or resume an interrupted run, and return the scores before and after.
 
@@ -76,13 +79,19 @@ def train(
         run_dir: The run directory.
         report: Shows progress; see :func:`turngym.algos.runs.progress.reporter`.
         engine: Builds the engine; :class:`turngym.algos.ray.RayRollouts` is an alternative.
+        loggers: Where the metrics go besides the run directory; see
+            :mod:`turngym.algos.runs.loggers`.
 
     Raises:
         TurngymError: The configuration is invalid; nothing was changed.
         DataError: The disk is full or cannot be written; the last checkpoint stays.
         KeyboardInterrupt: After a checkpoint was saved.
     """
-    with disk_errors(run_dir), Trainer(config, run_dir, report, engine) as trainer, settled_heap():
+    with (
+        disk_errors(run_dir),
+        Trainer(config, run_dir, report, engine, loggers=loggers) as trainer,
+        settled_heap(),
+    ):
         return trainer.run()
 
 
@@ -111,6 +120,7 @@ class Trainer(Closing):
         run_dir: The run directory.
         report: Shows progress.
         engine: Builds the engine.
+        loggers: Where the metrics go besides the run directory.
 
     Raises:
         TurngymError: The configuration is invalid; nothing was changed.
@@ -122,6 +132,8 @@ class Trainer(Closing):
         run_dir: Path | str,
         report: Reporter | None = None,
         engine: EngineMaker = make_engine,
+        *,
+        loggers: Sequence[str | Logger] = (),
     ) -> None:
         self.config = config
         self.ranks = join_ranks(config.device)
@@ -159,7 +171,7 @@ class Trainer(Closing):
             self.tasks = tracker.start(config.seed, split, size, base_env.reward_range)
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
-        self.writer = RunWriter(config, run_dir, resolved, self.ranks)
+        self.writer = RunWriter(config, run_dir, resolved, self.ranks, loggers)
         try:
             self.counters = self._resume()
             # by number of steps; playing may be some steps ahead of training

@@ -17,8 +17,7 @@ from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs, refuse_others, refuse_without
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import Sampler, model_path, starter
-from .plugins import run_plugins
+from .model_options import Sampler, fitting_size, made_for, model_path, starter
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ OF_MATRIX = (
     "compared",
     "reference",
     "workers",
-    "plugin",
     "out",
 )
 """Options of --matrix; recipes, environments, models and seeds are those of the matrix."""
@@ -100,7 +98,6 @@ class Command:
         model: The policy: one that `turngym models` lists, a model folder, GGUF file, hub name or
             run directory; left out: the small starter, with settings for small models.
         small: Settings of recipes for small models; left out: with the starter alone.
-        plugin: Python file that is run first, repeatable: it may register recipes and environments.
         split: Split of the tasks.
         seed: Of tasks, episodes and sampling.
         max_tokens: Maximum tokens of one action.
@@ -124,7 +121,6 @@ class Command:
     env_options: Environment = field(default_factory=EnvOptions)
     model: str | None = None
     small: bool | None = None
-    plugin: Repeated = ()
     split: str = "train"
     seed: int = 0
     max_tokens: int = MAX_TOKENS
@@ -166,13 +162,11 @@ def run(command: Command) -> None:
 
     prepare(small=command.model is None)
     report = reporter()
-    run_plugins(command.plugin)
     recipes = find_recipes(command)
     config = make_config(command, recipes, report)
-    files = tuple(str(Path(file).resolve()) for file in command.plugin)
     bench = Bench(config)
     study = Study(bench, recipes, study_settings(command), report)
-    with hire(bench, workers(command), partial(run_plugins, files) if files else None) as crew:
+    with hire(bench, workers(command)) as crew:
         found = study.run(crew)
     out = Path(command.out or Path("runs") / f"credit-{command.env.removesuffix('-v0')}".lower())
     written = write_report(found, out, study.write_dumps(out))
@@ -205,9 +199,10 @@ def make_config(command: Command, recipes: dict[str, Recipe], report: Reporter) 
     from ...algos.training.config import Budget, TrainConfig
     from ..runtime.observation_budget import fitted
 
-    env = env_config(command.env, command.env_options)
     small = command.model is None
     model = model_path(command.model) if command.model else starter(command.env, report)
+    made = made_for(None if small else model, command.env)
+    env = fitting_size(env_config(command.env, command.env_options), made, report)
     return TrainConfig(
         env=fitted(env, model, command.max_tokens, small, report),
         model=model,
@@ -297,16 +292,13 @@ def measure_matrix(command: Command, results: str) -> None:
     from ..microscope.sweep import run_sweep
 
     prepare(small=True)
-    run_plugins(command.plugin)
-    files = tuple(str(Path(file).resolve()) for file in command.plugin)
     given_name = Path(results)
     out = Path(command.out or given_name.with_name(given_name.name.split(".")[0] + "-credit"))
     settings = ColumnSettings(**vars(command.columns))
     ats = tuple(dict.fromkeys(command.at))
     jobs = plan_columns(read_parts([Path(results)]), command.only, ats, out, settings)
     say(f"{len(jobs)} columns and policies in {escape(str(out))}")
-    begin = partial(run_plugins, files) if files else None
-    sweep = run_sweep(jobs, workers(command), begin, lambda line: say(escape(line)))
+    sweep = run_sweep(jobs, workers(command), lambda line: say(escape(line)))
     say(f"{len(sweep.measured)} measured, {len(sweep.kept)} were there before")
     for report in (*sweep.kept, *sweep.measured):
         place = report.place

@@ -92,8 +92,10 @@ def run(command: Command) -> None:
     """Train a model, and show what changed.
 
     Raises:
-        BadValueError: Options that go with ``--model`` alone, without it.
+        BadValueError: Options that go with ``--model`` alone, without it; less than one question.
     """
+    if command.n is not None and command.n < 1:
+        raise BadValueError(f"--n is {command.n}; expected at least 1.")
     if command.model is not None:
         _show_real_model(command, command.model)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,8 @@ from .model_options import (
     Sampler,
     WarmStartOptions,
     Warmth,
+    fitting_size,
+    made_for,
     model_path,
     starter,
     warmed,
@@ -72,7 +74,6 @@ from .planner_options import (
     make_planner,
     refuse_unused,
 )
-from .plugins import run_plugins
 from .tables import metric_table, score_table, table_console
 
 
@@ -149,7 +150,6 @@ class Command:
         max_tokens: Maximum tokens of a model's action, or of one reply to a prompting agent; left
             out: 64, and 512 in the dialect chat.
         sampler: What samples a model's actions.
-        plugin: Python file that is run first, repeatable: it may register environments.
         out: File for the scores as JSON; prompting agents write their transcripts beside it, in
             a folder of the same name with -transcripts.
     """
@@ -173,7 +173,6 @@ class Command:
     temperature: float | None = None
     max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
-    plugin: Repeated = ()
     out: str | None = None
 
 
@@ -183,7 +182,6 @@ def run(command: Command) -> None:
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
-    run_plugins(command.plugin)
     configs = _configure_sets(command)
     # Agents are looked up before the first of them plays for minutes.
     check_model_options(command.agent, command.model_options)
@@ -227,12 +225,25 @@ def run(command: Command) -> None:
 
 def _configure_sets(command: Command) -> Sequence[EvalConfig]:
     env = env_config(command.env, command.env_options)
+    env = fitting_size(env, _made_for(command), reporter())
     if command.per_task:
         if command.eval_data:
             raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
         return task_sets(env, command.split, command.n)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
     return file_sets(env, command.eval_data, command.n) or (whole,)
+
+
+def _made_for(command: Command) -> Mapping[str, Any]:
+    """Return the environment's settings that the models know, where they agree."""
+    names = [*command.agent, *filter(None, [command.model_options.model])]
+    folders = [None if n == STARTER else model_path(n) for n in names if _is_model(n)]
+    found = [made_for(folder, command.env) for folder in folders]
+    return found[0] if found and all(one == found[0] for one in found) else {}
+
+
+def _is_model(name: str) -> bool:
+    return name == STARTER or Path(name).expanduser().is_dir()
 
 
 def _metric_tables(sets: Sequence[tuple[str, SetScore]]) -> list[Table]:

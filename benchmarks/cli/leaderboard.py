@@ -32,7 +32,7 @@ from ...leaderboard.schema.suite import Suite
 from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
-from . import rerun
+from . import freeze, rerun
 from .arguments import Repeated
 from .submit import scripted_episodes
 from .tables import board_table, escape, say, scores_table, suites_table
@@ -246,6 +246,7 @@ Command = (
     | Annotated[Index, tyro.conf.subcommand("index")]
     | Annotated[Table, tyro.conf.subcommand("table")]
     | Annotated[Suites, tyro.conf.subcommand("suites")]
+    | Annotated[freeze.Command, tyro.conf.subcommand("freeze")]
     | Annotated[Key, tyro.conf.subcommand("key")]
     | Annotated[Build, tyro.conf.subcommand("build")]
     | Annotated[Serve, tyro.conf.subcommand("serve")]
@@ -550,6 +551,7 @@ _RUNNERS: dict[type, Callable[[Any], None]] = {
     Index: rebuild_index,
     Table: show_boards,
     Suites: show_suites,
+    freeze.Command: freeze.run,
     Key: make_key,
     Build: write_site,
     Serve: run_server,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
+from importlib.metadata import version
+from io import StringIO
+from typing import Any
 
 import tyro
 
@@ -18,14 +23,18 @@ from ...envs.core.errors import (
     TurngymError,
     UnknownNameError,
 )
+from ...envs.core.plugins import load_plugin, passed_on
+from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
 from .arguments import expand_dotted
+from .words import in_plain_words, short_help
 
 INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "environments": {
         "envs": "List the environments.",
+        "init": "Write a package with an environment of your own, with tests that pass.",
         "play": "Play an episode in the terminal, or watch an agent play it.",
         "mcp": "Offer an environment as MCP tools to one client.",
         "openenv": "Serve an environment over OpenEnv's interface.",
@@ -48,6 +57,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "leaderboard": {
         "submit": "Play a suite and pack the actions as an entry.",
         "leaderboard": "Verify, rank and publish entries; host sealed seasons.",
+        "push": "Send a model or a leaderboard entry to a hub.",
+        "pull": "Fetch a model or a leaderboard entry from a hub.",
     },
     "single environments and agents": {
         "index": "Build, describe and search indexes over passage files.",
@@ -67,6 +78,18 @@ command's options as ``Command`` and what it does as ``run``."""
 _TRAINING = ("torch", "transformers", "tokenizers", "safetensors", "tensorboard", "matplotlib")
 ACCEPT = "--accept-licence"
 """Option of every command: the licence of a model, accepted once."""
+PLUGIN = "--plugin"
+"""Option of every command: what registers environments, recipes and engines of a user's own."""
+OF_EVERY_COMMAND = (
+    (
+        f"{PLUGIN} FILE|MODULE",
+        "Python file, or module that is installed or lies in the working folder, which is loaded "
+        "first and registers environments, recipes or engines; repeatable. An environment of a "
+        "module is also named MODULE:Id-v0, wherever an environment is.",
+    ),
+    (f"{ACCEPT} NAME", "Licence of a model, accepted once; `turngym models` says what asks."),
+)
+"""The options that every command takes, and what they do."""
 # The OpenMP threads of small models mostly wait for one another: let them sleep.
 _OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -93,6 +116,8 @@ def _run_guarded(words: Sequence[str] | None) -> int:
     try:
         if name in ("-h", "--help"):
             list_commands()
+        elif name in ("-V", "--version"):
+            PlainConsole(highlight=False).print(f"turngym {version('turngym')}")
         else:
             run_command(name, rest)
     except TurngymError as error:
@@ -125,8 +150,11 @@ def list_commands() -> None:
         console.print(f"\n[dim]{group}[/]")
         for name, summary in commands.items():
             console.print(f"  [bold]{name:13}[/]{summary}")
-    console.print("\n`turngym COMMAND --help` shows the options of a command.")
-    console.print(f"Every command takes {ACCEPT} NAME; `turngym models` says what asks for it.")
+    console.print(
+        "\n`turngym COMMAND -h` shows the options on one screen, `--help` all about them."
+    )
+    for option, about in OF_EVERY_COMMAND:
+        console.print(f"\nEvery command takes {option}: {about}", markup=False)
 
 
 def run_command(name: str, words: Sequence[str]) -> None:
@@ -140,13 +168,77 @@ def run_command(name: str, words: Sequence[str]) -> None:
     if name not in commands:
         raise UnknownNameError("command", name, commands)
     module = import_module(f".{name}", __package__)
-    words = expand_dotted(take_accepted(words))
-    if hasattr(module, "expand_words"):
-        words = module.expand_words(words)
+    if "-h" in words and isinstance(module.Command, type):
+        PlainConsole(highlight=False, markup=False, soft_wrap=True).print(
+            short_help(name, module.Command)
+        )
+        return
+    with passed_on():
+        words = expand_dotted(load_plugins(take_accepted(words)))
+        if hasattr(module, "expand_words"):
+            words = module.expand_words(words)
+        start = module.default_command(words) if hasattr(module, "default_command") else None
+        with plain_errors():
+            command = tyro.cli(
+                module.Command,
+                **({} if start is None else {"default": start}),
+                args=words,
+                prog=f"turngym {name}",
+                description=_description(module.Command, commands[name]),
+            )
+        module.run(command)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Print what the parser says about wrong options in plain words."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            yield
+    finally:
+        sys.stderr.write(in_plain_words(said.getvalue()))
+
+
+def _description(command: Any, summary: str) -> str:
+    """Return what the help of a command says first: what it does, and what every one takes."""
     # A class of options describes itself; a union of subcommands does not.
-    about = None if isinstance(module.Command, type) else commands[name]
-    command = tyro.cli(module.Command, args=words, prog=f"turngym {name}", description=about)
-    module.run(command)
+    about = (inspect.getdoc(command) if isinstance(command, type) else None) or summary
+    rest = "\n\n".join(f"{option}: {text}" for option, text in OF_EVERY_COMMAND)
+    return f"{about.partition('Attributes:')[0].strip()}\n\n{rest}"
+
+
+def load_plugins(words: Sequence[str]) -> list[str]:
+    """Load what ``--plugin`` and ``MODULE:Id-v0`` name; return the other words, with the ids.
+
+    Raises:
+        BadValueError: The option without a plugin.
+        DataError: A plugin that is not there or does not run.
+        UnknownNameError: A module that registers no such environment.
+    """
+    kept: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        option, _, value = word.partition("=")
+        if option == PLUGIN:
+            plugin = value or (rest.pop(0) if rest else "")
+            if not plugin or plugin.startswith("-"):
+                raise BadValueError(f"{PLUGIN}: expected a Python file or a module after it.")
+            load_plugin(plugin)
+        elif option == "--env" and value:
+            kept.append(f"{option}={resolve_id(value)}")
+        elif word.startswith("-") or _is_value(kept):
+            kept.append(word)
+        else:
+            kept.append(resolve_id(word))
+    return kept
+
+
+def _is_value(before: Sequence[str]) -> bool:
+    """Return whether a word after these is the value of an option, other than ``--env``."""
+    last = before[-1] if before else ""
+    return last.startswith("--") and "=" not in last and last != "--env"
 
 
 def take_accepted(words: Sequence[str]) -> list[str]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import gymnasium as gym
 import tyro
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.rendering.factory import Style
-from ...agents.scripted import scripted_names
+from ...agents.scripted import scripted_names, text_env
 from ...algos.runs.progress import Reporter, reporter
+from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.registration import find_environment
 
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 Sampler = Annotated[EngineSettings, tyro.conf.arg(name="")]
 """The engine of every model that a command names, and its settings."""
+StarterKind = Literal["blank", "imitate"]
+"""What the small starting model is: random weights, or taught by the environment's expert."""
 STARTER = "starter"
 """Stands for the small model that is made here."""
 _STARTER_STAGES = {"words": (0.0, 0.03), "reading": (0.03, 0.9), "erring": (0.9, 1.0)}
@@ -105,7 +111,8 @@ def model_path(
         kind: What was asked for: an agent may be a scripted one, a model may not.
 
     Raises:
-        BadValueError: A run directory without a checkpoint; a model that cannot be fetched.
+        BadValueError: A run directory without a checkpoint; a model that cannot be fetched; a path
+            where nothing lies.
         UnknownNameError: A word that is neither a name nor a path.
     """
     folder = Path(name).expanduser()
@@ -120,11 +127,68 @@ def model_path(
                 f"{name}: the run has no checkpoint yet; let it train longer, or name a model."
             )
         return str(newest)
+    if not folder.exists() and _is_local(name):
+        raise BadValueError(
+            f"{name}: there is no such folder or file here. A model of a hub is named as "
+            "ORGANISATION/MODEL."
+        )
     if not folder.exists() and "/" not in name:
         scripts = scripted_names() if kind == "agent" else ()
         paths = ("a run directory", "a model folder", "a GGUF file", "a hub name with '/'")
         raise UnknownNameError(kind, name, (*scripts, *also, *CATALOGUE, *paths))
     return str(folder) if folder.exists() else name
+
+
+def _is_local(name: str) -> bool:
+    """Return whether a name with a slash must mean a path, not a model of a hub."""
+    first, _, rest = name.partition("/")
+    return bool(rest or name.endswith("/")) and (
+        first in ("", ".", "..", "runs") or name.startswith("~") or "/" in rest
+        or rest == "" or Path(first).exists()
+    )  # fmt: skip
+
+
+def made_for(model: str | None, env_id: str) -> Mapping[str, Any]:
+    """Return the settings of the environment that a model was made or trained on.
+
+    Args:
+        model: Folder of the model; None for the starting model that is made here.
+        env_id: The environment; for another one nothing is known.
+    """
+    if model is None:
+        return find_environment(env_id).warm_start_settings
+    folder = Path(model)
+    made, run = folder / "starter.json", folder.parent.parent / "config.json"
+    about: Mapping[str, Any] = {}
+    if made.is_file():
+        found = read_json(made)
+        about = {"id": found.get("env_id"), "settings": found.get("env_kwargs", {})}
+    elif folder.parent.name == "checkpoints" and run.is_file():
+        about = read_json(run).get("env", {})
+    return about.get("settings", {}) if about.get("id") == env_id else {}
+
+
+def fitting_size(env: EnvConfig, made: Mapping[str, Any], report: Reporter) -> EnvConfig:
+    """Return the environment as the model knows it, where the command line does not say how.
+
+    A model that was made for a small world would be evaluated for long on the large one, and solve
+    nothing. Settings that were given stay, and files of the user's own are no world with a size.
+    """
+    from ...algos.training.config import EnvConfig
+
+    added = dict(made)
+    if env.settings:
+        wanted = {"size"} - env.settings.keys() if "data" not in env.settings else set()
+        added = {name: value for name, value in made.items() if name in wanted}
+    if not added:
+        return env
+    words = " ".join(f"--env.{name} {_word(value)}" for name, value in added.items())
+    report.note(f"{words}: what this model was made for; give --size for another")
+    return EnvConfig(id=env.id, settings={**added, **env.settings})
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"'{json.dumps(value)}'"
 
 
 def fetch_model(name: str, report: Reporter) -> Path:
@@ -133,18 +197,38 @@ def fetch_model(name: str, report: Reporter) -> Path:
         return model_folder(name, on_progress=bar.update, on_note=report.note)
 
 
-def starter(env_id: str, report: Reporter, changes: Mapping[str, Any] | None = None) -> str:
+def starter(
+    env_id: str,
+    report: Reporter,
+    changes: Mapping[str, Any] | None = None,
+    kind: StarterKind | None = None,
+) -> str:
     """Return the folder of the small starting model, made now when it is not cached.
 
     Args:
         env_id: The environment that it is taught.
         report: Shows the progress.
         changes: Changes to the settings of the environment's starter; None for none.
+        kind: Random weights, or imitation of the environment's expert; None for what the
+            environment's row in the registry says.
+
+    Raises:
+        BadValueError: There is no expert, or one that cannot be imitated.
     """
+    from ...agents.models.random_init import BlankSettings
     from ...agents.warm_start.cache import ensure_starter
     from ...agents.warm_start.settings import changed, starter_settings
 
     settings = None
+    if kind == "blank":
+        settings = BlankSettings()
+    elif kind == "imitate":
+        settings = starter_settings(env_id)
+        if text_env(gym.make(env_id)).find_expert() is None:
+            raise BadValueError(
+                f"--starter imitate: {env_id} has no scripted expert; --starter blank begins with "
+                "random weights."
+            )
     if changes is not None:
         settings = changed(starter_settings(env_id), changes, f"starter of {env_id}")
     with report.bar("making the starting model") as bar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium as gym
@@ -13,12 +14,16 @@ from rich.panel import Panel
 from rich.text import Text
 
 from ...agents.engines.factory import EngineSettings
-from ...agents.scripted import scripted, scripted_names, text_env
+from ...agents.scripted import closed, scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
 from ...algos.runs.console import PlainConsole
 from ...envs.core.env import TextEnv
+from ...envs.core.errors import BadValueError
+from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
+from ...envs.wrappers.record import RecordEpisodes
 from ..runtime.threads import prepare
+from .arguments import output_file
 from .env_options import Environment, EnvOptions, env_config
 from .model_options import Sampler, model_path
 
@@ -38,6 +43,8 @@ class Command:
         temperature: Temperature of a model's sampling; 0 is greedy.
         max_tokens: Maximum tokens of a model's action.
         sampler: What samples a model's actions.
+        out: File that the episode is appended to, for `turngym view`; left out: with a human
+            runs/plays/ENV.jsonl, else none; empty for none.
     """
 
     env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
@@ -49,9 +56,14 @@ class Command:
     temperature: float = TEMPERATURE
     max_tokens: int = MAX_TOKENS
     sampler: Sampler = field(default_factory=EngineSettings)
+    out: str | None = None
 
 
 QUIT = ("quit", "exit")
+HELP = ("help", "?")
+LISTED = 12
+"""Legal actions that the help shows at most."""
+PLAYS = Path("runs") / "plays"
 
 
 def run(command: Command) -> None:
@@ -65,6 +77,8 @@ def run(command: Command) -> None:
     get_split_size(inner.source, command.split, inner.name)
     if command.agent == "human" or command.agent in scripted_names(inner):
         _play_by_turns(env, command, options, console)
+    elif command.out:
+        raise BadValueError("play: --out goes with a human or a scripted agent, not with a model.")
     else:
         _watch_model(env, command, options, console)
 
@@ -72,30 +86,77 @@ def run(command: Command) -> None:
 def _play_by_turns(
     env: gym.Env[Any, Any], command: Command, options: dict[str, Any], console: Console
 ) -> None:
-    human = command.agent == "human"
-    policy = None if human else scripted(command.agent, command.seed, text_env(env))
-    observation, info = env.reset(seed=command.seed, options=options)
-    inner = text_env(env)
+    human, inner = command.agent == "human", text_env(env)
+    policy = None if human else scripted(command.agent, command.seed, inner)
+    out = command.out
+    if out is None and human:
+        out = str(PLAYS / f"{command.env}.jsonl".lower())
+    example = _example_action(inner, command) if human else ""
+
+    def act(observation: str, info: Mapping[str, Any]) -> str | None:
+        if policy is None:
+            return _ask(console, inner, example)
+        action = policy(env, observation, info)
+        _action(console, action)
+        return action
+
+    recorder = RecordEpisodes(env, output_file(out) if out else None)
+    observation, info = recorder.reset(seed=command.seed, options=options)
     if inner.instructions:
         console.print(Panel(Text(inner.instructions.strip()), title="instructions"))
     if human:
-        ends = " or ".join(inner.stop) or "the end of the line"
-        console.print(f"An action ends with {ends}. {' or '.join(QUIT)} stops.", markup=False)
-    while True:
+        _introduce(console, inner, example)
+    while info["status"] == "running":
         _observation(console, observation, info, inner.max_turns)
-        action = _ask(console) if policy is None else policy(env, observation, info)
+        action = act(observation, info)
         if action is None:
             console.print("stopped.")
-            return
-        if policy is not None:
-            _action(console, action)
-        observation, reward, _, _, info = env.step(action)
-        _reward(console, float(reward), info)
-        if info["status"] != "running":
-            if observation.strip():
-                console.print(Text(observation.strip()))
-            _ending(console, info, inner)
-            return
+            break
+        observation, reward, _, _, info = recorder.step(closed(action, inner.stop))
+        _reward(console, float(reward), info, human)
+    else:
+        console.print(Text(observation.strip()), end="\n" if observation.strip() else "")
+        _ending(console, info, inner)
+    recorder.close()
+    if out:
+        console.print(f"transcript  {out}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"see it with: turngym view {out}", markup=False, soft_wrap=True)
+
+
+def _example_action(env: TextEnv[Any, Any], command: Command) -> str:
+    """Return what an action looks like, from another task than the one that is played."""
+    inner = text_env(fork(env))
+    sizes = inner.source.sizes()
+    split = next((s for s, n in sizes.items() if s != command.split and n != 0), command.split)
+    observation, info = inner.reset(seed=command.seed + 1, options={"split": split})
+    first = "expert" if inner.find_expert() is not None else next(iter(inner.baselines()), "random")
+    return scripted(first, command.seed, inner)(inner, observation, info).strip()
+
+
+def _introduce(console: Console, env: TextEnv[Any, Any], example: str) -> None:
+    """Say how to act."""
+    console.print(f"You have {env.max_turns} turns; write an action in each.", highlight=False)
+    if example:
+        console.print(f"In another task one looks like: {example}", markup=False, highlight=False)
+    ends = [stop for stop in env.stop if stop.strip()]
+    if ends:
+        console.print(f"An action ends with {' or '.join(ends)}.", markup=False, highlight=False)
+    console.print(
+        f"{' or '.join(HELP)} shows this again and costs nothing; {' or '.join(QUIT)} stops.",
+        markup=False,
+        highlight=False,
+    )
+
+
+def _help(console: Console, env: TextEnv[Any, Any], example: str) -> None:
+    """Show the rules, an example, and what makes sense now."""
+    if env.instructions:
+        console.print(Panel(Text(env.instructions.strip()), title="instructions"))
+    _introduce(console, env, example)
+    if legal := env.legal_actions():
+        more = f" … ({len(legal)} in all)" if len(legal) > LISTED else ""
+        shown = ", ".join(action.strip() for action in legal[:LISTED])
+        console.print(f"You can: {shown}{more}", markup=False, highlight=False)
 
 
 def _watch_model(
@@ -122,12 +183,17 @@ def _watch_model(
     _ending(console, {"status": last.status, "metrics": dict(last.metrics)}, text_env(env))
 
 
-def _ask(console: Console) -> str | None:
-    try:
-        text = console.input("[bold]> [/]")
-    except EOFError:
-        return None
-    return None if text.strip() in QUIT else text
+def _ask(console: Console, env: TextEnv[Any, Any], example: str) -> str | None:
+    while True:
+        try:
+            text = console.input("[bold]> [/]")
+        except EOFError:
+            return None
+        if text.strip() in QUIT:
+            return None
+        if text.strip() not in HELP:
+            return text
+        _help(console, env, example)
 
 
 def _observation(console: Console, text: str, info: Mapping[str, Any], limit: int) -> None:
@@ -138,9 +204,14 @@ def _action(console: Console, action: str) -> None:
     console.print(Text(f"> {action}", style="bold"))
 
 
-def _reward(console: Console, reward: float, info: Mapping[str, Any]) -> None:
+def _reward(console: Console, reward: float, info: Mapping[str, Any], human: bool = False) -> None:
     terms = ", ".join(f"{name} {value + 0.0:+g}" for name, value in info["reward_terms"].items())
     console.print(f"reward {reward:+g}" + (f" ({terms})" if terms else ""), highlight=False)
+    if human and not info["valid_action"]:
+        console.print(
+            "[bold]You[/] wrote no action of this environment, which cost you a turn. "
+            f"[bold]{HELP[0]}[/] costs nothing."
+        )
 
 
 def _ending(console: Console, info: Mapping[str, Any], env: TextEnv[Any, Any]) -> None:

@@ -12,7 +12,7 @@ from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
 from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import STARTER, Sampler, model_path, starter
+from .model_options import STARTER, Sampler, fitting_size, made_for, model_path, starter
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def run(command: Command) -> None:
     from ...agents.models.loading import load_tokenizer
     from ...agents.rendering.factory import make_renderer
     from ...agents.scripted import text_env
-    from ...algos.runs.progress import Silent
+    from ...algos.runs.progress import Silent, reporter
     from ...algos.training.config import EvalConfig
     from ..ladder.probe import probe
     from ..ladder.suites import family_start
@@ -80,9 +80,13 @@ def run(command: Command) -> None:
 
     own = command.model == STARTER
     prepare(small=own)
+    report = reporter()
     env = env_config(command.env, command.env_options)
-    made = family_start(env.id) or starter(env.id, Silent()) if own else ""
-    folder = made or model_path(command.model)
+    if own and (made := family_start(env.id)):
+        folder = made
+    else:
+        folder = starter(env.id, report) if own else model_path(command.model)
+        env = fitting_size(env, made_for(None if own else folder, env.id), report)
     env = fitted(env, folder, command.max_tokens, own, Silent())
     what = EvalConfig(name=command.split, env=env, split=command.split, n=command.n).make()
     tokenizer = load_tokenizer(folder)

@@ -21,12 +21,11 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.registration import all_ids, find_environment
 from ...envs.utils.statistics import Estimate
 from ..runtime.threads import prepare
-from .arguments import Repeated, output_file
+from .arguments import output_file
 from .demo import ENV as DEMO_ENV
 from .demo import HOPS as DEMO_HOPS
 from .demo import START as DEMO_START
 from .model_options import Sampler, starter
-from .plugins import run_plugins
 from .tables import plain_table, shown, table_console
 
 DEMO = "demo"
@@ -48,7 +47,6 @@ class Command:
         temperature: Temperature of the sampled score.
         max_tokens: Maximum tokens of an action.
         sampler: What samples the actions.
-        plugin: Python file that is run first, repeatable: it may register environments.
         out: File for the scores as JSON.
     """
 
@@ -60,7 +58,6 @@ class Command:
     temperature: float = TEMPERATURE
     max_tokens: int = MAX_TOKENS
     sampler: Sampler = field(default_factory=EngineSettings)
-    plugin: Repeated = ()
     out: str | None = None
 
 
@@ -92,7 +89,6 @@ def run(command: Command) -> None:
             f"--temperature is {command.temperature:g}; expected above 0: the greedy score stands "
             "beside the sampled one anyway."
         )
-    run_plugins(command.plugin)
     names = command.env or (*taught_environments(), DEMO)
     for name in names:
         find_environment(DEMO_ENV if name == DEMO else name)

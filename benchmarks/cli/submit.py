@@ -29,9 +29,9 @@ from ...leaderboard.entries_io.play import (
 from ...leaderboard.entries_io.signing import read_key, sign
 from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
-from ...leaderboard.schema.suite import Cell, Slot, Suite
+from ...leaderboard.schema.suite import Cell, Slot, Suite, parts_of
 from ...leaderboard.suites.digests import make_cell_env
-from ...leaderboard.suites.files import load_suite
+from ...leaderboard.suites.files import known_suites, load_suite
 from ..runtime.threads import prepare
 from .model_options import Sampler, model_path
 
@@ -88,7 +88,8 @@ class Command:
         organisation: Who submits it.
         licence: Licence of the model or method.
         out: New folder for the entry.
-        suite: Suite to play; `turngym leaderboard suites` lists them.
+        suite: Suite to play, or a file of one; `turngym leaderboard suites` lists them, and each
+            has a part per environment, as micro-searchqa-v2.
         board: agents: any model; algorithms: same start, same budget, at least 3 training runs.
         card: What the entry says about itself.
         date: As 2026-01-31; left out: today.
@@ -190,7 +191,14 @@ def _untrained(suite: Suite, sources: Sequence[Source]) -> str:
     return (
         f"note: trained on {', '.join(trained)}, but the score of {suite.id} is the mean over "
         f"{count} environments, among them {', '.join(others)}."
+        + (f" Of {trained[0]} alone: --suite {own}" if (own := _part(suite, trained)) else "")
     )
+
+
+def _part(suite: Suite, trained: Sequence[str]) -> str:
+    """Return the part of a suite that holds what was trained on alone, if that is one."""
+    found = (p.id for p in parts_of(suite) if [p.cells[0].env_id] == list(trained))
+    return next((name for name in found if name in known_suites()), "")
 
 
 def source_of(word: str, command: Command) -> Source:

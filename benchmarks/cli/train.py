@@ -12,21 +12,34 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from ...agents.models.loading import is_small
 from ...agents.models.lora import LoraSettings
 from ...agents.scripted import text_env
 from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
+from ...algos.runs.loggers import check_loggers
 from ...algos.runs.progress import Reporter, Silent, reporter
+from ...algos.runs.run_dir import run_name
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ...algos.training.settings import TrainSettings
 from ...envs.core.errors import BadValueError
+from ...envs.core.plugins import load_again, loaded_plugins
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs
-from .env_options import Environment, EnvOptions, env_config, existing_file, file_sets
-from .model_options import WarmStartOptions, Warmth, model_path, starter, warmed
-from .plugins import run_plugins
+from .env_options import Environment, EnvOptions, env_config, file_sets
+from .model_options import (
+    STARTER,
+    StarterKind,
+    WarmStartOptions,
+    Warmth,
+    fitting_size,
+    made_for,
+    model_path,
+    starter,
+    warmed,
+)
 from .tables import before_after, gain_line, say, table_console
 
 if TYPE_CHECKING:
@@ -85,9 +98,17 @@ class Command:
         env_options: Its settings.
         model: The starting model: one that `turngym models` lists, a model folder, GGUF file or
             hub name; left out: the small starter, made here, with settings for small models.
+        starter: The starting model that is made here: random weights (blank), or imitation of the
+            environment's expert (imitate); left out: what the environment's row in the registry
+            says.
+        small: Take the recipe's settings for small models; left out: with models of up to 20
+            million weights, the starter among them, and without --preset.
         warm: What the model imitates before the first training step.
-        run_dir: Folder of the run; left out: runs/RECIPE-ENV-seedN.
-        plugin: Python file that is run first, repeatable: it may register recipes and environments.
+        run_dir: Folder of the run; left out: runs/RECIPE-ENV-SIZE-MODEL-seedN.
+        log: Where the metrics go besides the run directory (JSON lines and TensorBoard): wandb or
+            trackio, by the extras of these names; repeatable.
+        config: The config.json of a run, or its folder: this run is one of the same settings, but
+            for options that are given beside it.
         steps: Training steps (100 when no budget is given).
         tokens: Stop after so many sampled tokens.
         calls: Stop after so many actions taken.
@@ -110,9 +131,12 @@ class Command:
     env: str = "SearchQA-v0"
     env_options: Environment = field(default_factory=EnvOptions)
     model: str | None = None
+    starter: StarterKind | None = None
+    small: bool | None = None
     warm: Warmth = field(default_factory=WarmStartOptions)
     run_dir: str | None = None
-    plugin: Repeated = ()
+    log: Repeated = ()
+    config: str | None = None
     steps: int | None = None
     tokens: int | None = None
     calls: int | None = None
@@ -139,10 +163,10 @@ def run(command: Command) -> None:
     report.note("loading libraries, the environment and the model")  # this takes seconds
     from ...algos import train
 
-    prepare(small=command.model is None)
+    prepare(small=command.model is None or is_small(command.model))
     config, folder = configure(command, report)
     with engine_maker(command) as engine:
-        result = train(config, folder, report, engine)
+        result = train(config, folder, report, engine, loggers=command.log)
     if first:
         print_result(result, folder)
 
@@ -165,13 +189,12 @@ def engine_maker(command: Command) -> Iterator[EngineMaker]:
             raise BadValueError(f"training: {names} without --executor ray changes nothing.")
         yield make_engine
         return
-    files = tuple(str(Path(existing_file(file, "--plugin")).resolve()) for file in command.plugin)
     with RayRollouts(
         where.rollout_actors,
         address=where.ray_address,
         cpus=where.actor_cpus,
         gpus=where.actor_gpus,
-        prepare=partial(run_plugins, files) if files else None,
+        prepare=partial(load_again, loaded_plugins()),
     ) as rollouts:
         yield rollouts
 
@@ -184,16 +207,27 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     """
     from ...algos.recipes import make_recipe
 
-    run_plugins(command.plugin)
-    env = env_config(command.env, command.env_options)
-    sizes = text_env(env.prototype).source.sizes()
-    small = command.model is None
+    check_loggers(command.log)
+    given = env_config(command.env, command.env_options)
     changes = pairs(command.recipe_arg, "--recipe-arg")
+    make_recipe(command.recipe, changes)  # wrong words are refused before a model is made
+    file_sets(given, command.eval_data, command.eval_n)
+    own = command.model is None
+    if not own and command.starter is not None:
+        raise BadValueError(f"--starter {command.starter}: does not go with --model.")
+    model = "" if own else model_path(command.model or "")
+    env = fitting_size(given, made_for(model or None, command.env), report)
+    sizes = text_env(env.prototype).source.sizes()
+    if own:
+        model = starter(command.env, report, kind=command.starter)
+    small = command.small
+    if small is None:  # a preset says everything itself
+        small = own or (command.preset is None and is_small(model))
+    if small and not own and command.small is None:
+        report.note("the recipe's settings for small models (--small False takes the papers')")
     recipe = make_recipe(command.recipe, changes, small=small)
-    file_sets(env, command.eval_data, command.eval_n)
-    model = model_path(command.model) if command.model else starter(command.env, report)
     settings = command.settings
-    env = fitted(env, model, settings.max_tokens, small, report, settings.render)
+    env = fitted(env, model, settings.max_tokens, own, report, settings.render)
     start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
     config = TrainConfig(
         env=env,
@@ -208,8 +242,32 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
         **vars(settings),
     )
     what = command.preset or command.recipe
-    name = f"{what}-{command.env.removesuffix('-v0')}-seed{settings.seed}".lower()
+    label = command.model or command.starter or STARTER
+    name = run_name(what, command.env, env.settings, label, settings.seed)
     return config, Path(command.run_dir or Path("runs") / name)
+
+
+def default_command(words: Sequence[str]) -> Command | None:
+    """Return the options of the run that ``--config`` names; None where it is not given.
+
+    Raises:
+        DataError: There is no such file, or it is no configuration of a run.
+        BadValueError: ``--config`` without a file, or one that the command line cannot say.
+    """
+    files = [value for option, value in _read_options(words) if option == "--config"]
+    if not files:
+        return None
+    if not files[0]:
+        raise BadValueError("--config: expected a config.json or the folder of a run after it.")
+    from .saved_config import read_options
+
+    found = read_options(files[0])
+    if found["lora"] is not None:
+        rank, alpha, targets = found["lora"]
+        found["lora"] = LoraOptions(lora_rank=rank, lora_alpha=alpha, lora_target=targets)
+    else:
+        found["lora"] = LoraOptions()
+    return Command(**found)
 
 
 def lora(options: LoraOptions) -> LoraSettings | None:

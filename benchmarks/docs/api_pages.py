@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .docstrings import to_markdown
+from ..cli.docstrings import to_markdown
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any
 
 import tyro
 
+from ..cli.docstrings import table_cell, to_markdown
 from ..cli.main import COMMANDS
-from .docstrings import table_cell, to_markdown
+from ..cli.main import OF_EVERY_COMMAND as OF_ALL
 
 _NO_DEFAULT = ("(required)", "(repeatable)")
 _WORDS = {"{None}|": "", "STR": "text", "INT": "integer", "FLOAT": "number", "PATH": "path"}
@@ -26,6 +27,12 @@ def command_pages() -> dict[str, str]:
         "",
         "`turngym COMMAND --help` shows the same. Settings of an environment and of a recipe have "
         "short forms: `--env.NAME VALUE`, `--recipe.NAME VALUE`.",
+        "",
+        "Every command takes:",
+        "",
+        "| option | |",
+        "|---|---|",
+        *(f"| `{option.replace('|', ' or ')}` | {table_cell(text)} |" for option, text in OF_ALL),
     ]
     for group, commands in COMMANDS.items():
         lines += ["", f"## {group.capitalize()}", "", "| command | |", "|---|---|"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
+from ..cli.docstrings import table_cell
 from ..matrix.cell import CellResult
 from ..matrix.matrix_files import read_packed
-from .docstrings import table_cell
 
 WIDTH, HEIGHT = 120, 32
 POINTS = 40

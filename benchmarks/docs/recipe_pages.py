@@ -10,7 +10,7 @@ from ...algos.recipes import ONE_GRADIENT, RECIPES, make_recipe, settings_of
 from ...algos.recipes.registry import Entry
 from ...algos.runs.metrics import METRICS
 from ...algos.training.presets import PRESETS, Preset
-from .docstrings import Docstring, read_docstring, table_cell
+from ..cli.docstrings import Docstring, read_docstring, table_cell
 from .packed_results import PackedRow
 
 _ARXIV = re.compile(r"(?:arXiv[: ]\s*)?(?<![\d/.])(\d{4}\.\d{5})(?!\d)")

@@ -16,10 +16,10 @@ from typing import Any
 
 from ...algos.runs.metrics import METRICS
 from ...envs.core.errors import BadValueError
+from ..cli.docstrings import table_cell
+from ..cli.environment_pages import environment_pages
 from .api_pages import API, api_pages
 from .command_pages import command_pages
-from .docstrings import table_cell
-from .environment_pages import environment_pages
 from .links import find_links, relink
 from .packed_results import packed_rows
 from .recipe_pages import recipe_pages

@@ -60,6 +60,17 @@ class Ranking:
     yardsticks: list[Rank]
     left_out: dict[str, str]
 
+    @property
+    def leader(self) -> Rank | None:
+        """Return the row whose interval lies above those of all others; None of a tie.
+
+        Overlapping intervals are no proof that rows are equal, but nothing for a headline either.
+        """
+        if len(self.ranks) < 2 or (low := self.ranks[0].area.low95) is None:
+            return None
+        highs = [rank.area.high95 for rank in self.ranks[1:]]
+        return self.ranks[0] if all(high is not None and low > high for high in highs) else None
+
 
 @dataclass(frozen=True)
 class Cost:

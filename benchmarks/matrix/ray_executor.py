@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ...algos.ray.joining import import_ray
+from ...envs.core.plugins import Plugin, load_again, loaded_plugins
 from .executors import GRACE_S, Ended
 from .jobs import Job, perform
 
@@ -45,7 +47,7 @@ class RayExecutor:
 
     def submit(self, job: Job) -> None:
         """Start a task."""
-        self._running[self._task.remote(job.model_dump_json())] = job
+        self._running[self._task.remote(job.model_dump_json(), loaded_plugins())] = job
 
     def wait(self, seconds: float) -> list[Ended]:
         """Wait up to the timeout; return the jobs that ended."""
@@ -74,10 +76,11 @@ class RayExecutor:
         return Ended(job, "")
 
 
-def _perform(job: str) -> str:
+def _perform(job: str, plugins: Sequence[Plugin]) -> str:
     """Execute one job in a Ray worker."""
     from ..runtime.threads import prepare
 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     prepare(small=True)
+    load_again(plugins)
     return perform(Job.model_validate_json(job))

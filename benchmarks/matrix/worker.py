@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import IO
 
 from ...algos.runs.interrupts import terminate_as_interrupt
+from ...envs.core.plugins import load_inherited
 from ..runtime.threads import prepare
 from .jobs import Job, perform
 
@@ -32,6 +33,7 @@ def main() -> int:
             for job in _jobs(busy):
                 if not prepared:
                     prepare(small=True)
+                    load_inherited()
                     prepared = True
                 state = perform(job)
                 gc.collect()  # models of the last job form reference cycles, on a GPU too

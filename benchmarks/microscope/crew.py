@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,10 +27,9 @@ from ...algos.runs.progress import Silent
 from ...algos.training.config import TrainConfig
 from ...algos.training.engines import make_engine
 from ...algos.training.policy import load_policy
+from ...envs.core.plugins import load_inherited
 from .resampling import ResampleSettings, resample_group
 from .truth import MeasuredGroup, RecordingRunner, TruthSettings, Work, measure_group
-
-Prepare = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,19 +191,18 @@ class Processes(Crew):
 
 
 @contextmanager
-def hire(bench: Bench, workers: int, prepare: Prepare | None) -> Iterator[Crew]:
+def hire(bench: Bench, workers: int) -> Iterator[Crew]:
     """Hold a crew of so many processes; of one it is this process.
 
     Args:
         bench: This process's own.
         workers: Number of processes.
-        prepare: What each of them does first (plugins); must be picklable.
     """
     if workers == 1:
         yield OwnProcess(bench)
         return
     context = multiprocessing.get_context("spawn")
-    given = (bench.config, prepare, max(1, cores() // workers))
+    given = (bench.config, max(1, cores() // workers))
     with ProcessPoolExecutor(workers, context, _begin, given) as pool:
         yield Processes(pool, workers)
 
@@ -217,13 +215,12 @@ def cores() -> int:
 _OWN: list[Bench] = []
 
 
-def _begin(config: TrainConfig, prepare: Prepare | None, threads: int) -> None:
+def _begin(config: TrainConfig, threads: int) -> None:
     """Set up a worker process."""
     import torch
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
-    if prepare is not None:
-        prepare()
+    load_inherited()
     _OWN.append(Bench(config))
 
 

@@ -8,8 +8,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass, field
 
 from ...envs.core.errors import TurngymError
+from ...envs.core.plugins import load_inherited
 from .columns import ColumnJob, measure_column
-from .crew import Prepare, cores
+from .crew import cores
 from .report import CreditReport
 
 
@@ -31,7 +32,6 @@ class Sweep:
 def run_sweep(
     jobs: Sequence[ColumnJob],
     workers: int,
-    prepare: Prepare | None,
     tell: Callable[[str], None],
 ) -> Sweep:
     """Measure the columns that have no report yet.
@@ -42,7 +42,6 @@ def run_sweep(
     Args:
         jobs: The columns.
         workers: Processes.
-        prepare: What each of them does first (plugins); must be picklable.
         tell: Called with a line per column.
 
     Raises:
@@ -55,7 +54,7 @@ def run_sweep(
             waiting.append(job)
         else:
             sweep.kept.append(old)
-    for done, (job, found) in enumerate(_run(waiting, workers, prepare), 1):
+    for done, (job, found) in enumerate(_run(waiting, workers), 1):
         if isinstance(found, str):
             sweep.failed[job.name] = found
             tell(f"{done} of {len(waiting)}: {job.name} failed: {found}")
@@ -96,9 +95,7 @@ def kept_report(job: ColumnJob) -> CreditReport | None:
     return old if same else None
 
 
-def _run(
-    jobs: Sequence[ColumnJob], workers: int, prepare: Prepare | None
-) -> Iterator[tuple[ColumnJob, CreditReport | str]]:
+def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, CreditReport | str]]:
     """Yield every job with its report, or the reason why there is none, as they end."""
     if workers == 1 or len(jobs) < 2:
         for job in jobs:
@@ -106,7 +103,7 @@ def _run(
         return
     context = multiprocessing.get_context("spawn")
     threads = max(1, cores() // workers)
-    with ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (prepare, threads)) as pool:
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (threads,)) as pool:
         under_way: dict[Future[CreditReport | str], ColumnJob] = {
             pool.submit(_measure, job): job for job in jobs
         }
@@ -120,15 +117,14 @@ def _run(
                 future.cancel()
 
 
-def _begin(prepare: Prepare | None, threads: int) -> None:
+def _begin(threads: int) -> None:
     """Set up a worker process."""
     import os
 
     import torch
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
-    if prepare is not None:
-        prepare()
+    load_inherited()
 
 
 def _measure(job: ColumnJob) -> CreditReport | str:

@@ -54,7 +54,8 @@ class MissingExtraError(TurngymError, ImportError):
     def __init__(self, what: str, package: str, extra: str) -> None:
         super().__init__(
             f"{what} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'turngym[{extra}]'"
+            f"Install it with: pip install 'turngym[{extra}]' (no index has turngym: pip takes the "
+            f"extra from the one that is installed here), or pip install {package}"
         )
 
 

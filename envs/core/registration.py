@@ -11,6 +11,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 
 from .errors import BadValueError, UnknownNameError
+from .plugins import OF_MODULE, discover, installed, load_inherited, load_plugin
 from .tasks import SPLITS
 
 
@@ -72,9 +73,10 @@ class EnvironmentSpec:
 
     Attributes:
         id: Gymnasium id, ``Name-vN``; changed behaviour means a new version.
-        entry_point: ``"module:Class"`` of a :class:`TextEnv`.
-        expert: ``"module:Class"`` of its scripted expert, which is made with ``mistakes`` and
-            ``seed``; empty where there is none, or where the environment makes it itself.
+        entry_point: A :class:`TextEnv`: the class, or ``"module:Class"``, which costs no import
+            until somebody plays it. Afterwards it is the latter.
+        expert: Its scripted expert, likewise, which is made with ``mistakes`` and ``seed``; empty
+            where there is none, or where the environment makes it itself.
         summary: What it is about, one line.
         sizes: Values that its ``size`` setting takes, the default first.
         splits: Splits of its tasks.
@@ -87,11 +89,14 @@ class EnvironmentSpec:
             blank model, since there is nothing to imitate.
         matrix: Its columns in the suites of the benchmark matrix, by the suite's name.
         leaderboard: Its cell in the leaderboard's suites; None where it is not in them.
+
+    Raises:
+        BadValueError: An entry point that other processes could not find.
     """
 
     id: str
-    entry_point: str
-    expert: str = ""
+    entry_point: Any
+    expert: Any = ""
     summary: str
     sizes: tuple[str, ...] = ("full", "micro")
     splits: tuple[str, ...] = SPLITS
@@ -102,6 +107,27 @@ class EnvironmentSpec:
     warm_start: WarmStart | None = None
     matrix: Mapping[str, MatrixColumn] = field(default_factory=dict)
     leaderboard: LeaderboardCell | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("entry_point", "expert"):
+            object.__setattr__(self, name, self._path_of(name))
+
+    def _path_of(self, name: str) -> str:
+        """Return an entry point as ``"module:Class"``."""
+        value = getattr(self, name)
+        if isinstance(value, type):
+            if "." in value.__qualname__:
+                raise BadValueError(
+                    f"{self.id}: {name} is the class {value.__qualname__}; expected one at the top "
+                    "of its module, where other processes find it."
+                )
+            return f"{value.__module__}:{value.__qualname__}"
+        bare = name == "expert" and value == ""
+        if bare or (isinstance(value, str) and all(value.partition(":"))):
+            return value
+        raise BadValueError(
+            f"{self.id}: {name} is {value!r}; expected a class, or a text 'module:Class'."
+        )
 
     @property
     def builtin(self) -> bool:
@@ -123,6 +149,8 @@ class EnvironmentSpec:
 REMOTE = "turngym.envs.wrappers.season_env:remote_env"
 """What makes the environments of a sealed season."""
 _SPECS: dict[str, EnvironmentSpec] = {}
+_INSTALLED = "installed"
+"""Stands for a module in the entry points of environments whose package is not loaded yet."""
 
 
 def register_environment(spec: EnvironmentSpec) -> None:
@@ -138,15 +166,11 @@ def register_environment(spec: EnvironmentSpec) -> None:
     """
     known = gym.registry.get(spec.id)
     entry_point = f"{__name__}:{spec.entry_point.replace(':', '.')}"
+    if known is not None and known.entry_point == _not_loaded(spec.id):
+        del gym.registry[spec.id]
+        known = None
     if known is None:
-        gym.register(
-            id=spec.id,
-            entry_point=entry_point,
-            order_enforce=False,
-            disable_env_checker=True,
-            kwargs=dict(spec.kwargs),
-            vector_entry_point=f"turngym.envs.wrappers.vector:{spec.id}",
-        )
+        _register(spec.id, entry_point, spec.kwargs)
     elif (known.entry_point, known.kwargs) != (entry_point, dict(spec.kwargs)):
         raise BadValueError(
             f"register_environment: {spec.id!r} is registered already; changed behaviour needs a "
@@ -155,11 +179,41 @@ def register_environment(spec: EnvironmentSpec) -> None:
     _SPECS[spec.id] = spec
 
 
+def register_installed() -> None:
+    """Make ``gym.make`` work for what installed packages offer, without loading them yet."""
+    for point in installed():
+        if point.name not in gym.registry:
+            _register(point.name, _not_loaded(point.name), {})
+
+
+def _register(env_id: str, entry_point: str, kwargs: Mapping[str, Any]) -> None:
+    gym.register(
+        id=env_id,
+        entry_point=entry_point,
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs=dict(kwargs),
+        vector_entry_point=f"turngym.envs.wrappers.vector:{env_id}",
+    )
+
+
+def _not_loaded(env_id: str) -> str:
+    return f"{__name__}:{_INSTALLED}.{env_id}"
+
+
+def _make_installed(env_id: str, **settings: Any) -> gym.Env[Any, Any]:
+    """Make an environment of an installed package, which is loaded now."""
+    row = find_environment(env_id)
+    return make_env(row.entry_point, **{**row.kwargs, **settings})
+
+
 def __getattr__(name: str) -> Callable[..., gym.Env[Any, Any]]:
     """Return the maker of ``module.Class``, which gymnasium's entry points name here."""
     module, _, env_class = name.rpartition(".")
     if not module:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if module == _INSTALLED:
+        return partial(_make_installed, env_class)
     return partial(make_env, f"{module}:{env_class}")
 
 
@@ -172,6 +226,7 @@ def make_env(entry_point: str, **settings: Any) -> gym.Env[Any, Any]:
     Raises:
         UnknownNameError: A setting that the environment does not take.
     """
+    load_inherited()  # in another process than the one that loaded a plugin
     env_class: Any = load_env_creator(entry_point)
     if settings.get("server") is None:
         return env_class(**settings)
@@ -199,6 +254,7 @@ def registered_environments() -> list[EnvironmentSpec]:
 
 def all_ids(*, hidden: bool = False) -> list[str]:
     """Return the ids of the registered environments, sorted; diagnostic ones only on request."""
+    discover()
     return sorted(name for name, spec in _SPECS.items() if hidden or not spec.hidden)
 
 
@@ -217,12 +273,28 @@ def environment_class(env_id: str) -> type:
     return loaded
 
 
+def resolve_id(name: str) -> str:
+    """Return the id of ``MODULE:Id-v0``, whose module is imported first; any other name as it is.
+
+    Raises:
+        DataError: There is no such module, or it does not run.
+        UnknownNameError: It registers no such environment.
+    """
+    match = OF_MODULE.fullmatch(name)
+    if match is None:
+        return name
+    load_plugin(match["module"])
+    return find_environment(match["id"]).id
+
+
 def find_environment(env_id: str) -> EnvironmentSpec:
     """Return the row of a registered id.
 
     Raises:
         UnknownNameError: There is none; names the nearest.
     """
+    if env_id not in _SPECS:
+        discover()
     if env_id not in _SPECS:
         raise UnknownNameError("environment", env_id, all_ids())
     return _SPECS[env_id]

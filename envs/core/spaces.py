@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector.utils import create_shared_memory
 
 from .errors import BadValueError
 from .settings import check_integer
@@ -90,3 +91,13 @@ class Utf8Text(gym.Space[str]):
 
     def __hash__(self) -> int:
         return hash((Utf8Text, self.max_chars))
+
+
+@create_shared_memory.register(Utf8Text)
+def _refuse_shared_memory(space: Utf8Text, *_: Any, **__: Any) -> NoReturn:
+    # gymnasium reads shared memory once and expects arrays that change in place: texts cannot.
+    raise BadValueError(
+        f"{space}: texts do not fit into gymnasium's shared memory, whose arrays have one size. "
+        'Add vector_kwargs={"shared_memory": False} to gym.make_vec (shared_memory=False to '
+        "AsyncVectorEnv), or leave vectorization_mode out: that batches calls in one process."
+    )

@@ -46,6 +46,8 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     returns the first observation with reward 0. They keep the split of the last :meth:`reset`.
 
     ``gym.make_vec(id, num_envs=8)`` makes one; the copies share the environment's read-only data.
+    ``vectorization_mode="async"`` with ``vector_kwargs={"shared_memory": False}`` makes gymnasium's
+    own over processes instead, with the same mode of resets, observations and infos.
 
     Args:
         env: The environment; it is copied, and its present episode is not used.

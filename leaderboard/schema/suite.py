@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -127,6 +128,11 @@ class Suite(Form):
         """Return the hash of the content."""
         return digest_of(self.model_dump())
 
+    @property
+    def seeded_by(self) -> str:
+        """Return the name that the seeds of the episodes are drawn with."""
+        return self.name
+
     def by_key(self) -> Mapping[str, Cell]:
         """Return the cells by key."""
         return {cell.key: cell for cell in self.cells}
@@ -143,5 +149,38 @@ class Suite(Form):
         seed is secret, that is longer than any public one, it has 128 bits, so that nobody finds
         it by search.
         """
-        drawn = digest_of((self.name, self.version, self.seed, *slot))
+        drawn = digest_of((self.seeded_by, self.version, self.seed, *slot))
         return int(drawn if self.seed >= SECRET_SEEDS else drawn[:13], 16)
+
+
+class SuitePart(Suite):
+    """One environment of a suite as a suite of its own, with the same tasks and seeds.
+
+    Attributes:
+        base: Name of the whole suite.
+    """
+
+    base: Slug
+
+    @property
+    def seeded_by(self) -> str:
+        """Return the name of the whole suite: its episodes are these."""
+        return self.base
+
+
+def parts_of(suite: Suite) -> Iterator[SuitePart]:
+    """Yield a suite per environment of a suite of several: ``micro-v2`` has ``micro-webqa-v2``.
+
+    An agent that was made for one environment has its own board there, instead of a mean over many
+    that it never saw.
+    """
+    if len(suite.cells) == 1:
+        return
+    for cell in suite.cells:
+        word = re.sub(r"[^a-z0-9]+", "-", re.sub(r"-v\d+$", "", cell.key).lower()).strip("-")
+        fields = dict(suite) | {
+            "name": f"{suite.name}-{word}"[:40].strip("-"),
+            "description": f"{cell.key} of {suite.id}.",
+            "cells": (cell,),
+        }
+        yield SuitePart(base=suite.name, **fields)

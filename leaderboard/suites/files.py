@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...envs.core.errors import DataError, UnknownNameError
 from ..schema.base import parse_form
-from ..schema.suite import Suite
+from ..schema.suite import Suite, parts_of
 
 FOLDER = Path(__file__).parent
 
@@ -23,15 +23,19 @@ def load_suite(name: str | Path) -> Suite:
     """Load a suite by its id or from a file.
 
     Args:
-        name: An id of :func:`suite_ids`, or the path of a JSON file.
+        name: An id of :func:`suite_ids`, one of their parts (see
+            :func:`~turngym.leaderboard.schema.suite.parts_of`), or the path of a JSON file.
 
     Raises:
         UnknownNameError: There is no such suite or file.
         DataError: The file is not a suite, or its id differs from the file's name.
     """
+    parts = {} if str(name).endswith(".json") else _parts()
+    if str(name) in parts:
+        return parts[str(name)]
     path = Path(name) if str(name).endswith(".json") else FOLDER / f"{name}.json"
     if str(name) not in suite_ids() and not (path.suffix == ".json" and path.is_file()):
-        raise UnknownNameError("suite", name, suite_ids())
+        raise UnknownNameError("suite", name, [*suite_ids(), *parts])
     suite = parse_form(Suite, path.read_bytes(), str(path))
     if path.stem != suite.id:
         raise DataError(f"{path}: contains the suite {suite.id}; expected {path.stem}.")
@@ -39,12 +43,19 @@ def load_suite(name: str | Path) -> Suite:
 
 
 def known_suites(extra: Sequence[Path] = ()) -> dict[str, Suite]:
-    """Return the package's suites and those of further files, by id."""
-    found = {name: load_suite(name) for name in suite_ids()}
+    """Return the package's suites with their parts, and those of further files, by id."""
+    found = {name: load_suite(name) for name in suite_ids()} | _parts()
     for path in extra:
         suite = load_suite(path)
         found[suite.id] = suite
     return found
+
+
+@functools.cache
+def _parts() -> dict[str, Suite]:
+    """Return the suites of one environment each, out of those of the package."""
+    wholes = (parse_form(Suite, p.read_bytes(), str(p)) for p in sorted(FOLDER.glob("*.json")))
+    return {part.id: part for whole in wholes for part in parts_of(whole)}
 
 
 def write_suite(suite: Suite, folder: Path) -> Path:

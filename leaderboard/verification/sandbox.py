@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...envs.core.errors import DataError
+from ...envs.core.plugins import loaded_plugins
 from ..schema.base import OnProgress, parse_form
 from ..schema.limits import ReadLimits, ReplayLimits
 from ..schema.result import Reason, Refusal, Verdict
@@ -62,6 +63,7 @@ def verify(
     request = {
         "entry": str(entry.resolve()),
         "suites": [str(path.resolve()) for path in suites],
+        "plugins": loaded_plugins(),  # the operator's own; an entry cannot name any
         "read": dataclasses.asdict(read or ReadLimits()),
         **dataclasses.asdict(bounds),
     }

@@ -40,6 +40,7 @@ def main() -> int:
 
 
 def _verdict(request: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    from ...envs.core.plugins import load_again
     from ..entries_io.archive import unpack
     from ..schema.limits import ReadLimits
     from ..schema.result import Refused, Verdict
@@ -60,6 +61,7 @@ def _verdict(request: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
         root = unpack(entry, _empty(request["room"]), limits) if entry.is_file() else entry
     except Refused as error:
         return Verdict(accepted=False, refusal=error.refusal).model_dump()
+    load_again(request["plugins"])
     suites = known_suites([Path(path) for path in request["suites"]])
     return verify_folder(root, suites, limits, on_progress).model_dump()
 

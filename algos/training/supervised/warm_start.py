@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ....agents.models.built_folder import build_once, read_manifest
 from ....agents.rendering.factory import keep_style
 from ....agents.scripted import text_env
-from ....agents.warm_start.demonstrations import EXPERT, Demonstrator
+from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, refuse_oracle
 from ....agents.warm_start.thoughts import with_thought
 from ....envs.core.digest import digest_of
 from ....envs.core.env import TextEnv
@@ -40,6 +40,8 @@ VERSION = 1
 MANIFEST = "warm_start.json"
 _SAMPLE = 4
 """Episodes whose text tells one expert or environment from another."""
+_LOOKED_AT = 64
+"""Dialogues that show whether the expert can be imitated at all."""
 _RISE_STEPS = 10
 """Most steps over which the learning rate rises."""
 
@@ -79,8 +81,8 @@ def warm_start(
         device: Where the model learns.
 
     Raises:
-        BadValueError: The environment has no expert to imitate, or no tasks in the split; several
-            processes run.
+        BadValueError: The environment has no expert to imitate, or one that acts on what nobody is
+            shown; no tasks in the split; several processes run.
         KeyboardInterrupt: After the state was saved.
     """
     base_env = text_env(env.prototype)
@@ -97,6 +99,9 @@ def warm_start(
 
     def build(draft: Path) -> Mapping[str, Any]:
         _refuse_several_processes()
+        played = text_env(fork(env.prototype))
+        source = Demonstrator(played, settings.split, settings.seed, policy=rollout.player)
+        refuse_oracle(source.take(_LOOKED_AT), 0.0, env.id)
         work = root / f".running-{folder.name}"
         tokens = _imitate(config, work, draft, report or Silent())
         shutil.rmtree(work)

@@ -98,13 +98,13 @@ def test_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Pat
 
 def test_metrics_are_appended_and_rewound(tmp_path: Path) -> None:
     with RunDir(tmp_path, CONFIG) as run:
-        run.append(1, {"update/loss": 0.5})
+        run.log(1, {"update/loss": 0.5})
         size = run.metrics_size()
-        run.append(2, {"update/loss": 0.4})
+        run.log(2, {"update/loss": 0.4})
         run.rewind_metrics(size)
         assert read_metrics(run.metrics_path) == [{"step": 1, "update/loss": 0.5}]
         with pytest.raises(UnknownNameError):
-            run.append(2, {"update/los": 1.0})
+            run.log(2, {"update/los": 1.0})
 
 
 def test_a_cut_last_line_is_tolerated_and_a_broken_one_before_it_is_not(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_cut_last_line_is_tolerated_and_a_broken_one_before_it_is_not(tmp_path
 
 def test_metrics_cut_below_the_checkpoint_are_an_error(tmp_path: Path) -> None:
     with RunDir(tmp_path, CONFIG) as run:
-        run.append(1, {"update/loss": 0.5})
+        run.log(1, {"update/loss": 0.5})
         with pytest.raises(DataError, match="was cut"):
             run.rewind_metrics(run.metrics_size() + 1)
 

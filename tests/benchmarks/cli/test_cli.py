@@ -19,6 +19,7 @@ from turngym.algos.evaluation.result import RunResult
 from turngym.algos.runs.interrupts import held_interrupts, terminate_as_interrupt
 from turngym.benchmarks.cli.arguments import expand_dotted, pairs, values
 from turngym.benchmarks.cli.main import COMMANDS, INTERRUPTED, REFUSED, TERMINATED, main
+from turngym.envs import read_transcripts
 from turngym.envs.core.errors import BadValueError
 
 MICRO = ("--size", "micro")
@@ -143,19 +144,60 @@ def test_failed_is_explained_where_success_is_a_matter_of_degree(
 
 
 def test_a_person_plays(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    typed = iter(["what?", "<answer> nobody </answer>"])
+    typed = iter(["what?", "help", "<answer> nobody </answer>"])
     monkeypatch.setattr("rich.console.Console.input", lambda self, prompt="": next(typed))
+    monkeypatch.chdir(tmp_path)
     assert main(["play", "SearchQA-v0", *MICRO]) == 0
     said = capsys.readouterr().out
     assert "failed" in said
+    assert "In another task one looks like: <search>" in said
+    assert "You wrote no action of this environment, which cost you a turn." in said
+    assert said.count("An action ends with </search> or </answer>.") == 2  # once for the help
     assert "turn 2 of 5" in said
+    assert "turn 3 of 5" not in said  # the help was free
+    (played,) = read_transcripts("runs/plays/searchqa-v0.jsonl")
+    assert [step.action for step in played.steps] == ["what?", "<answer> nobody </answer>"]
+    assert main(["view", "runs/plays/searchqa-v0.jsonl", "--out", "page.html"]) == 0
+    assert "nobody" in Path("page.html").read_text()
+
+
+def test_an_agent_s_episode_is_written_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", "Password-v0", "--agent", "null"]) == 0
+    assert list(tmp_path.iterdir()) == []
+    assert main(["play", "Password-v0", "--agent", "null", "--out", "x/y.jsonl"]) == 0
+    (played,) = read_transcripts("x/y.jsonl")
+    assert played.status != "running"
+    assert "turngym view x/y.jsonl" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["Password-v0", "Game24-v0"])
+def test_an_environment_is_described(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["envs", name]) == 0
+    said = capsys.readouterr().out
+    for word in (
+        "Actions",
+        "Rewards",
+        "Arguments",
+        "render_mode",
+        "Example episode",
+        "▶",
+        "status",
+    ):
+        assert word in said
+    assert main(["envs", name, "--hidden"]) == 2
+    assert main(["envs", "Pasword-v0"]) == 2
+    assert "Did you mean" in capsys.readouterr().err
 
 
 def test_a_person_stops(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rich.console.Console.input", lambda self, prompt="": "quit")
     assert main(["play", "SearchQA-v0", *MICRO]) == 0
     assert "stopped." in capsys.readouterr().out

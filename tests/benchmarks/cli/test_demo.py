@@ -108,3 +108,11 @@ def test_the_demo_finds_a_better_strategy(tmp_path: Path, monkeypatch: pytest.Mo
     assert gain is not None
     assert gain.sharpening < 0.5 * gain.sampled
     assert before.greedy.metrics["searches"] < 1.5 < after.greedy.metrics["searches"]
+
+
+@pytest.mark.parametrize("model", [(), ("--model", "smollm2-135m")])
+def test_no_questions_are_refused(
+    model: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--n", "0", *model]) == 2
+    assert "--n is 0; expected at least 1" in capsys.readouterr().err

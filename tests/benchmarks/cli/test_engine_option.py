@@ -105,6 +105,8 @@ def test_without_vllm_the_extra_is_named(
     said = " ".join(capsys.readouterr().err.split())
     assert "the engine 'vllm' needs the package" in said
     assert "pip install 'turngym[vllm]'" in said
+    assert "no index has turngym" in said.replace("\n", " ")
+    assert "or pip install vllm" in said.replace("\n", " ")
 
 
 def test_settings_of_another_engine_are_refused(

@@ -72,7 +72,7 @@ def test_the_command_line_says_the_same_as_the_value(name: str, tiny_model: Path
         assert config.learner == value.learner
         assert config.max_context == value.max_context
         assert config.env.settings["structure_score"] == 0.2
-        assert folder.name == f"{name}-searchqa-seed0"
+        assert folder.name == f"{name}-searchqa-micro-{tiny_model.name}-seed0"
 
 
 def test_options_beside_a_preset_take_its_place() -> None:

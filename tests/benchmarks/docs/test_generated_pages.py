@@ -10,9 +10,9 @@ from helpers.tiny_matrix import filled, tiny
 
 from turngym.algos.recipes import RECIPES
 from turngym.algos.runs.metrics import METRICS
+from turngym.benchmarks.cli.environment_pages import Described, environment_page
 from turngym.benchmarks.docs.api_pages import API, api_pages, exported, write_sources
 from turngym.benchmarks.docs.command_pages import command_page
-from turngym.benchmarks.docs.environment_pages import Described, environment_page
 from turngym.benchmarks.docs.packed_results import curve_svg, packed_rows
 from turngym.benchmarks.docs.recipe_pages import link_papers, recipe_pages
 from turngym.benchmarks.docs.site import ROOT, Site, metrics_page

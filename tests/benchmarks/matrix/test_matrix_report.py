@@ -96,6 +96,7 @@ def test_numbers_stand_in_both(pages: tuple[str, str]) -> None:
     assert "5 cells finished, 1 cells failed" in md
     assert "ppo on Bandit-v0: 75.0, 1 seed" in html
     assert "One seed decides nothing" in html
+    assert "<b>no leader</b>" in html  # the headline claims nothing either
     assert "one seed decides nothing" in md
     assert "| ppo | 46.9 | – | – | not decided: one seed decides nothing" in md
     assert 'style="--v:0.75"' in html

@@ -11,8 +11,14 @@ from turngym.benchmarks.matrix.cell import Cell, TrainingCurve
 from turngym.benchmarks.matrix.comparison import ONE_SEED
 from turngym.benchmarks.matrix.curves import budget_lines, env_lines
 from turngym.benchmarks.matrix.plots import label, nice_ticks, short
-from turngym.benchmarks.matrix.ranking import collect_costs, compare_by_column, rank_recipes
-from turngym.benchmarks.matrix.results import Results, Scale
+from turngym.benchmarks.matrix.ranking import (
+    Rank,
+    Ranking,
+    collect_costs,
+    compare_by_column,
+    rank_recipes,
+)
+from turngym.benchmarks.matrix.results import Results, Scale, Spread
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 from turngym.envs.utils.statistics import holm
@@ -232,3 +238,18 @@ def test_ticks_enclose_and_are_round() -> None:
     assert nice_ticks(-0.3, 0.9) == [-0.5, 0.0, 0.5, 1.0]
     assert nice_ticks(3.0, 3.0)[0] < 3.0 < nice_ticks(3.0, 3.0)[-1]
     assert [short(n) for n in (0, 950, 80_000, 1_250_000)] == ["0", "950", "80k", "1.25M"]
+
+
+def test_a_tie_has_no_leader() -> None:
+    def rank(name: str, low: float | None, high: float | None) -> Rank:
+        spread = Spread(mean=((low or 0.0) + (high or 0.0)) / 2, n=3, low95=low, high95=high)
+        return Rank(name, spread, None, None, None, 0.0, 0.0, None, {})
+
+    def leader(*ranks: Rank) -> str | None:
+        found = Ranking([], "", list(ranks), [], {}).leader
+        return found.recipe if found else None
+
+    assert leader(rank("a", 0.6, 0.7), rank("b", 0.4, 0.5)) == "a"
+    assert leader(rank("a", 0.6, 0.7), rank("b", 0.4, 0.65)) is None
+    assert leader(rank("a", None, None), rank("b", None, None)) is None
+    assert leader(rank("a", 0.6, 0.7)) is None

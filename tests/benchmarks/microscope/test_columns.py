@@ -87,7 +87,7 @@ def jobs(matrix: Path, folder: Path, *ats: Any, only: tuple[str, ...] = ()) -> l
 @pytest.fixture(scope="module")
 def swept(matrix: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     out, told = tmp_path_factory.mktemp("credit"), []
-    sweep = run_sweep(jobs(matrix, out, "start", "halfway"), 1, None, told.append)
+    sweep = run_sweep(jobs(matrix, out, "start", "halfway"), 1, told.append)
     assert sweep.failed == {}
     return out, told
 
@@ -139,7 +139,7 @@ def test_finished_columns_are_kept(
 
     monkeypatch.setattr("turngym.benchmarks.microscope.sweep.measure_column", never)
     (job,) = jobs(matrix, swept[0])
-    assert len(run_sweep([job], 1, None, lambda _: None).kept) == 1
+    assert len(run_sweep([job], 1, lambda _: None).kept) == 1
     other = replace(job, settings=replace(SETTINGS, compared=4))
     assert kept_report(other) is None  # of other settings: measured again
     assert kept_report(replace(job, rows=("dapo",))) is None
@@ -149,7 +149,7 @@ def test_the_same_numbers_again(
     matrix: Path, swept: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     (job,) = jobs(matrix, tmp_path)
-    run_sweep([job], 1, None, lambda _: None)
+    run_sweep([job], 1, lambda _: None)
     old = CreditReport.read(swept[0] / "start" / "doors" / "credit.json")
     assert CreditReport.read(job.file).rows == old.rows
 
@@ -179,7 +179,7 @@ def test_what_does_not_fit_is_refused(
         jobs(matrix, tmp_path, only=("seed=0",))
     (job,) = jobs(matrix, tmp_path)
     elsewhere = job.start.model_copy(update={"start_digest": "sha256:other"})
-    sweep = run_sweep([replace(job, start=elsewhere)], 1, None, lambda _: None)
+    sweep = run_sweep([replace(job, start=elsewhere)], 1, lambda _: None)
     assert "another one" in sweep.failed["doors (start)"]
     with pytest.raises(DataError, match=r"no credit\.json"):
         compare_reports(str(matrix), [str(tmp_path)])

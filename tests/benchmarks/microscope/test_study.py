@@ -185,7 +185,7 @@ def test_worker_processes_measure_what_one_process_measures() -> None:
     for workers in (1, 2):
         bench = Bench(config)
         one = Study(bench, recipes, made, Silent())
-        with hire(bench, workers, None) as crew:
+        with hire(bench, workers) as crew:
             report = one.run(crew)
         assert report.work["processes"] == workers
         found.append((report.rows, [seen.truth.whole.tolist() for seen in one._seen]))

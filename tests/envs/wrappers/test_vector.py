@@ -202,3 +202,8 @@ def test_render_and_gymnasiums_vector_wrappers() -> None:
     shown = TextVectorEnv(Guess(render_mode="ansi"), 2)
     shown.reset(seed=1)
     assert all(text.startswith("Guess my number") for text in shown.render())
+
+
+def test_texts_in_shared_memory_are_refused_with_what_works_instead() -> None:
+    with pytest.raises(BadValueError, match=r'vector_kwargs=\{"shared_memory": False\}'):
+        gym.make_vec("TestVector-v0", num_envs=2, vectorization_mode="async")

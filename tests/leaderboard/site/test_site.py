@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,9 +103,22 @@ def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> 
     for word in ("pass@2", "pass^2", "Tool calls", "✓ replayed", "data-reference", "Matrix"):
         assert word in board
     assert "<bdi>greedy, at most 64 tokens</bdi>" in board  # how each entry's actions were chosen
+    assert "The score is in per cent: of each task the mean over its trials" in board
+    heads = re.findall(r"<th[^>]*>(?:<button[^>]*>)?([^<]+)", board)
+    assert [h.strip() for h in heads][:6] == list(HEADS)  # who it is stands in sight
     algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
     assert "Score against budget" in algorithms
     assert algorithms.count("<polyline") == 2
+
+
+HEADS = ("#", "Entry", "Score", "Model", "Parameters", "Accepted")
+
+
+def test_an_environment_is_explained_before_its_table(demo: SiteSettings) -> None:
+    (page, *_) = (demo.out / "environments" / "tiny-v1").glob("*.html")
+    text = page.read_text()
+    assert "<details open><summary>About this environment" in text
+    assert text.index("About this environment") < text.index("<table")
 
 
 def test_every_page_says_what_open_suites_are_for(demo: SiteSettings) -> None:

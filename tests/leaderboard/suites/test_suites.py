@@ -19,7 +19,7 @@ from turngym.envs.core.registration import (
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft
 from turngym.leaderboard.suites.digests import find_drifts
-from turngym.leaderboard.suites.files import load_suite, suite_ids, write_suite
+from turngym.leaderboard.suites.files import known_suites, load_suite, suite_ids, write_suite
 
 FROZEN = {
     "micro-v2": ("4f48bcfce397e6dda3d5b90e6e6dd953", 8, 160, 320),
@@ -132,3 +132,17 @@ def test_cells_that_make_no_sense(suite: Suite, change: dict) -> None:
         Cell(**(dict(suite.cells[0]) | change))
     with pytest.raises(ValidationError, match="same key"):
         Suite(**(dict(suite) | {"cells": suite.cells[:1] * 2}))
+
+
+def test_every_environment_of_a_suite_is_a_suite_of_its_own() -> None:
+    whole = load_suite("micro-v2")
+    parts = {name: suite for name, suite in known_suites().items() if name.startswith("micro-")}
+    assert len(parts) == len(whole.cells) + 1
+    part = load_suite("micro-game24-v2")
+    assert [cell.env_id for cell in part.cells] == ["Game24-v0"]
+    assert part.cells[0] in whole.cells
+    slots = list(part.slots())
+    assert [part.seed_of(s) for s in slots] == [whole.seed_of(s) for s in slots]
+    assert part.digest != whole.digest
+    assert list(find_drifts(part)) == []  # the whole suite's digests are the part's
+    assert load_suite("micro-v2").digest == whole.digest

@@ -64,8 +64,12 @@ class Described:
 
     @cached_property
     def doc(self) -> Docstring:
-        """The docstring of its class."""
-        return read_docstring(environment_class(self.row.id))
+        """The docstring of its class; one without says what its row does."""
+        known = environment_class(self.row.id)
+        found = read_docstring(known)
+        if known.__dict__.get("__doc__"):
+            return found
+        return Docstring(self.row.summary, arguments=found.arguments)
 
     @cached_property
     def small(self) -> TextEnv[Any, Any]:
@@ -82,12 +86,22 @@ class Described:
         """Scores of the scripted agents on the first dev tasks at the smallest size."""
         env = self.small
         tasks = range(min(TASKS, get_split_size(env.source, "dev", env.name) or TASKS))
-        names = ["expert", *env.baselines(), "random", "null"]
         return [
             Reference(name, *zip(*(_score(env, name, task) for task in tasks), strict=True))
-            for name in names
-            if name != "expert" or env.find_expert() is not None
+            for name in self.agents
         ]
+
+    @property
+    def agents(self) -> list[str]:
+        """Return the scripted agents that play it, the best first."""
+        names = [*self.small.baselines(), "random", "null"]
+        return ["expert", *names] if self.small.find_expert() is not None else names
+
+    @property
+    def split(self) -> str:
+        """Return the split of examples: dev, or the first one that has tasks."""
+        sizes = self.small.source.sizes()
+        return "dev" if sizes.get("dev", 0) != 0 else next(s for s, n in sizes.items() if n != 0)
 
 
 def environment_pages() -> dict[str, str]:
@@ -164,6 +178,27 @@ def environment_page(one: Described) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def environment_guide(one: Described) -> str:
+    """Return what somebody who is about to play wants to know, as Markdown."""
+    doc = one.doc
+    description = "\n\n".join(t for t in (doc.summary, doc.body, doc.section("Description")) if t)
+    parts = [
+        f"# {one.row.id}",
+        description,
+        "## Actions",
+        _actions(one),
+        "## Rewards",
+        _rewards(one),
+        "## Start and end of an episode",
+        _start_and_end(one),
+        "## Arguments",
+        _arguments(one),
+        "## Example episode",
+        _example(one),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
 def _make(env_id: str, settings: Mapping[str, Any]) -> TextEnv[Any, Any]:
     env = EnvConfig(id=env_id, settings=settings).make().unwrapped
     assert isinstance(env, TextEnv), "registered environments are text environments"
@@ -180,9 +215,9 @@ def _use(row: EnvironmentSpec) -> str:
 
 def _example(one: Described) -> str:
     env = one.small
-    agent = one.references[0].agent
+    agent = one.agents[0]
     policy = scripted(agent, 0, env)
-    observation, info = env.reset(seed=0, options={"split": "dev", "task": 0})
+    observation, info = env.reset(seed=0, options={"split": one.split, "task": 0})
     lines = [_shorten(env.instructions + observation)]
     over, turn = False, 0
     while not over:
@@ -201,7 +236,7 @@ def _example(one: Described) -> str:
     size = f" at size `{env_size}`" if (env_size := one.row.smallest.get("size")) else ""
     text = "\n".join(line.rstrip() for line in lines if line.strip()).replace("```", "'''")
     return (
-        f"The {_agent(agent)} on the first dev task{size}; `▶` marks its actions.\n\n"
+        f"The {_agent(agent)} on the first {one.split} task{size}; `▶` marks its actions.\n\n"
         f"```text\n{text}\n```"
     )
 
@@ -233,7 +268,7 @@ def _actions(one: Described) -> str:
                 ]
             )
         )
-    one.small.reset(seed=0, options={"split": "dev", "task": 0})
+    one.small.reset(seed=0, options={"split": one.split, "task": 0})
     legal = one.small.legal_actions()
     if legal is None:
         parts.append("Actions cannot be listed: `legal_actions()` is `None`.")
@@ -313,7 +348,7 @@ def _arguments(one: Described) -> str:
 
 def _metrics(one: Described) -> str:
     env = one.small
-    played = run_episode(env, scripted(one.references[0].agent, 0, env), 0, {"split": "dev"})
+    played = run_episode(env, scripted(one.agents[0], 0, env), 0, {"split": "dev"})
     own = [name for name in played.metrics if name not in SHARED_METRICS]
     lines = [f"- `{name}`: {text}" for name, text in SHARED_METRICS.items()]
     text = '`info["metrics"]` at the end of an episode:\n\n' + "\n".join(lines)
@@ -326,7 +361,7 @@ def _metrics(one: Described) -> str:
 
 def _speed(one: Described) -> str:
     env = one.small
-    agent = one.references[0].agent
+    agent = one.agents[0]
     forks = steps = 0
     spent = forking = 0.0
     for task in range(5):

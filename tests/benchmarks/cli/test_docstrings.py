@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turngym.benchmarks.docs.docstrings import read_docstring, table_cell, to_markdown
+from turngym.benchmarks.cli.docstrings import read_docstring, table_cell, to_markdown
 
 
 def described() -> None:

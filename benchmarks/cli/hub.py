@@ -1,0 +1,171 @@
+"""Checkpoints and leaderboard entries on a hub of models and data sets, by huggingface_hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from ...algos.runs.run_dir import read_json
+from ...envs.core.errors import BadValueError, DataError, MissingExtraError
+from ...leaderboard.entries_io.files import EPISODES, MANIFEST, EntryFiles
+from ...leaderboard.schema.result import Refused
+
+Kind = Literal["model", "entry"]
+REPO_TYPES: Mapping[Kind, str] = {"model": "model", "entry": "dataset"}
+"""What a hub calls each: it knows models and data sets."""
+CARD = "README.md"
+OF_RUN = ("metrics.jsonl", "result.json", "curve.png")
+"""Files of a run directory that go along with its model, into ``run/``."""
+FETCHED: Mapping[Kind, tuple[str, ...]] = {
+    "model": ("*.json", "*.jsonl", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.md", "*.png"),
+    "entry": ("*.json", "*.jsonl", "*.md"),
+}
+"""What is fetched: nothing that runs code when it is read, as pickles do."""
+Uploads = dict[str, Path | bytes]
+
+
+def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
+    """Return what a folder is, and the files to send by their names there.
+
+    Args:
+        source: An entry of the leaderboard, a model folder, or a run directory.
+        model: Where the source is no entry, the model folder that it stands for.
+
+    Raises:
+        DataError: The entry is none, or the model folder holds no safetensors.
+    """
+    if (source / MANIFEST).is_file():
+        try:
+            names = EntryFiles(source).files
+        except Refused as refusal:
+            raise DataError(f"push {source}: {refusal.refusal.message}") from refusal
+        return "entry", {str(name): source / name for name in names}
+    if model is None or not any(model.glob("*.safetensors")):
+        raise DataError(
+            f"push {source}: expected a run directory, a model folder with safetensors, or an "
+            f"entry of the leaderboard (a folder with {MANIFEST} and {EPISODES}/)."
+        )
+    endings = FETCHED["model"]
+    found: Uploads = {
+        path.name: path for end in endings for path in sorted(model.glob(end)) if path.is_file()
+    }
+    if model.parent.parent == source and (source / "config.json").is_file():
+        config = _without_paths(read_json(source / "config.json"))
+        found["run/config.json"] = json.dumps(config, indent=2).encode()
+        found |= {f"run/{name}": source / name for name in OF_RUN if (source / name).is_file()}
+        found.setdefault(CARD, _card(source, config).encode())
+    return "model", found
+
+
+def push(repo: str, kind: Kind, uploads: Uploads, *, private: bool, message: str) -> str:
+    """Send files as one commit, into a repository that is made if need be; return its address.
+
+    Raises:
+        BadValueError: The hub refuses, or cannot be reached.
+        MissingExtraError: huggingface_hub is not installed.
+    """
+    hub = _hub()
+    with _hub_errors(f"push {repo}"):
+        api = hub.HfApi(endpoint=_endpoint())
+        url = api.create_repo(repo, repo_type=REPO_TYPES[kind], private=private, exist_ok=True)
+        operations = [
+            hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content)
+            for name, content in uploads.items()
+        ]
+        api.create_commit(repo, operations, commit_message=message, repo_type=REPO_TYPES[kind])
+    return str(url)
+
+
+def pull(repo: str, kind: Kind, out: Path, revision: str | None) -> list[Path]:
+    """Fetch a model or an entry into a folder; return the files.
+
+    Raises:
+        BadValueError: The hub refuses, or cannot be reached.
+        DataError: What came is neither a model nor an entry.
+        MissingExtraError: huggingface_hub is not installed.
+    """
+    hub = _hub()
+    with _hub_errors(f"pull {repo}"):
+        hub.snapshot_download(
+            repo,
+            repo_type=REPO_TYPES[kind],
+            revision=revision,
+            local_dir=out,
+            allow_patterns=list(FETCHED[kind]),
+            endpoint=_endpoint(),
+        )
+    shutil.rmtree(out / ".cache", ignore_errors=True)  # the library's notes
+    if kind == "model" and not any(out.glob("*.safetensors")):
+        raise DataError(f"pull {repo}: it holds no model as safetensors.")
+    if kind == "entry":
+        try:
+            EntryFiles(out).manifest()
+        except Refused as refusal:
+            raise DataError(f"pull {repo}: {refusal.refusal.message}") from refusal
+    return sorted(path for path in out.rglob("*") if path.is_file())
+
+
+def _endpoint() -> str | None:
+    return os.environ.get("HF_ENDPOINT")
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError as fault:
+        raise MissingExtraError("the hub", "huggingface_hub", "train") from fault
+    return huggingface_hub
+
+
+@contextmanager
+def _hub_errors(what: str) -> Iterator[None]:
+    """Say in one line what a hub or the way to it refused."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    # Which HTTP client it has depends on its version; its own errors derive from that one's.
+    bases = [base for base in HfHubHTTPError.__mro__ if issubclass(base, Exception)]
+    client = tuple(base for base in bases if base.__name__ == "HTTPError")
+    try:
+        yield
+    except (HfHubHTTPError, HFValidationError, ConnectionError, *client) as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        hint = " Log in with `hf auth login`, or set HF_TOKEN." if status in (401, 403) else ""
+        raise BadValueError(f"{what}: {str(error).splitlines()[0]}{hint}") from error
+
+
+def _without_paths(value: Any) -> Any:
+    """Return a configuration whose absolute paths, which are nobody's business, are names."""
+    if isinstance(value, Mapping):
+        return {key: _without_paths(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_paths(inner) for inner in value]
+    return Path(value).name if isinstance(value, str) and value.startswith("/") else value
+
+
+def _card(run: Path, config: Mapping[str, Any]) -> str:
+    """Return the page about a run's model."""
+    env, recipe = config["env"], config["recipe"]
+    lines = [
+        "---",
+        "library_name: transformers",
+        "tags: [turngym, reinforcement-learning]",
+        "---",
+        "",
+        f"# {run.name}",
+        "",
+        f"Trained with turngym's recipe `{recipe['name']}` ({recipe['paper']}) on `{env['id']}` "
+        f"with `{json.dumps(env['settings'])}`, from `{config['model']}`, seed {config['seed']}.",
+    ]
+    if (run / "result.json").is_file():
+        result = read_json(run / "result.json")
+        lines += ["", "| set | success before | after |", "|---|---|---|"]
+        lines += [
+            f"| {old['name']} | {old['success']['mean']:.1%} | {new['success']['mean']:.1%} |"
+            for old, new in zip(result["before"], result["after"], strict=True)
+        ]
+    return "\n".join([*lines, "", "`run/` has the settings, the metrics and the result."]) + "\n"

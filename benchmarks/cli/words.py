@@ -1,0 +1,106 @@
+"""What the command line says about options: a help of one screen, and errors in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, get_type_hints
+
+import tyro
+
+from .docstrings import read_docstring
+
+WIDTH = 96
+_BOX = re.compile(r"│(.*)│")
+_NONE = re.compile(r" *- <class 'NoneType'>: .*")
+_REWORDED = (
+    (
+        re.compile(r"no type matching (\S+) could be instantiated"),
+        r"expected \1, which is not read",
+    ),
+    (
+        re.compile(r"<class 'int'>: invalid literal for int\(\) with base 10: (.*)"),
+        r"expected a whole number, got \1",
+    ),
+    (
+        re.compile(r"<class 'float'>: could not convert string to float: (.*)"),
+        r"expected a number, got \1",
+    ),
+    (re.compile(r"invalid literal for int\(\) with base 10: (.*)"), r"\1 is no whole number"),
+    (re.compile(r"could not convert string to float: (.*)"), r"\1 is no number"),
+    (re.compile(r"\{None\}\|(\S+)"), r"\1"),
+    (re.compile(r"\{None,(\S*)\}"), r"{\1}"),
+    (re.compile(r"<class '(\w+)'>"), r"\1"),
+)
+"""Words of Python in the parser's errors, and what a reader understands."""
+
+
+def short_help(name: str, command: type) -> str:
+    """Return the options of a command on about one screen: its own, then groups by name alone."""
+    doc = read_docstring(command)
+    own, groups = [], []
+    for field, value in _options(command):
+        text = doc.arguments.get(field, "")
+        if is_dataclass(value):
+            names = [f"--{inner.replace('_', '-')}" for inner, _ in _options(value)]
+            groups.append((_first_sentence(text), names))
+        else:
+            own.append((_typed(command, field), _first_sentence(text)))
+    wide = max((len(option) for option, _ in own), default=0) + 2
+    lines = [f"turngym {name}: {doc.summary}", ""]
+    lines += [_cut(f"  {option:{wide}}{text}") for option, text in own]
+    for title, names in groups:
+        lines += ["", title, *_wrapped(names)]
+    lines += ["", f"turngym {name} --help tells all about each of them, with the defaults."]
+    return "\n".join(lines)
+
+
+def in_plain_words(error: str) -> str:
+    """Return what the parser says about a wrong option, without the words of Python."""
+    return "\n".join(_reworded(line) for line in error.split("\n") if not _is_noise(line))
+
+
+def _typed(command: type, field: str) -> str:
+    """Return how an option is typed: by its name, or by its place."""
+    marks = getattr(get_type_hints(command, include_extras=True)[field], "__metadata__", ())
+    place = tyro.conf.Positional in marks
+    return field.upper() if place else f"--{field.replace('_', '-')}"
+
+
+def _options(kind: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and type of the fields of options."""
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        yield field.name, hints[field.name]
+
+
+def _is_noise(line: str) -> bool:
+    inside = _BOX.fullmatch(line.strip())
+    return bool(_NONE.fullmatch((inside[1] if inside else line).rstrip()))
+
+
+def _reworded(line: str) -> str:
+    inside = _BOX.fullmatch(line)
+    text = inside[1] if inside else line
+    for pattern, words in _REWORDED:
+        text = pattern.sub(words, text.rstrip())
+    return f"│{text.ljust(len(inside[1]))}│" if inside else text
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[a-z)`])[.;:] ", text.replace("\n", " ").replace("`", ""))[0].rstrip(".")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else line[: WIDTH - 1].rsplit(" ", 1)[0] + " …"
+
+
+def _wrapped(names: list[str]) -> Iterator[str]:
+    line = " "
+    for name in names:
+        if len(line) + len(name) >= WIDTH:
+            yield line
+            line = " "
+        line += f" {name}"
+    yield line

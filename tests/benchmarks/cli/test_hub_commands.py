@@ -1,0 +1,114 @@
+"""`turngym push` and `pull` against a stand-in of a hub's endpoint."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.hub_stand_in import TOKEN, Repos, serve_hub
+
+from turngym.benchmarks.cli.main import main
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Repos]:
+    with serve_hub() as (address, repos):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        monkeypatch.chdir(tmp_path)
+        yield repos
+
+
+def make_run(tiny_model: Path) -> Path:
+    run = Path("runs") / "mine"
+    step = run / "checkpoints" / "step-000002"
+    shutil.copytree(tiny_model, step)
+    (step / "trainer").mkdir()
+    (step / "trainer" / "optimizer.pt").write_bytes(b"a pickle")
+    state = {"step": 2, "files": {}}
+    (step / "trainer" / "state.json").write_text(json.dumps(state))
+    config = {
+        "env": {"id": "Letters-v0", "settings": {"data": "/home/me/secret/words.jsonl"}},
+        "recipe": {"name": "grpo", "paper": "a paper"},
+        "model": "/home/me/models/start",
+        "seed": 3,
+    }
+    (run / "config.json").write_text(json.dumps(config))
+    sets = [{"name": "dev", "success": {"mean": 0.25}}]
+    (run / "result.json").write_text(json.dumps({"before": sets, "after": sets}))
+    (run / "metrics.jsonl").write_text('{"step": 0}\n')
+    return run
+
+
+def test_a_run_s_model_goes_there_and_back(
+    hub: Repos,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = make_run(tiny_model)
+    found = run / "checkpoints" / "step-000002"
+    monkeypatch.setattr("turngym.benchmarks.cli.push.model_path", lambda *_, **__: str(found))
+    assert main(["push", str(run), "lab/mine", "--dry"]) == 0
+    assert "would be sent to lab/mine" in capsys.readouterr().out
+    assert hub == {}
+    assert main(["push", str(run), "lab/mine"]) == 0, capsys.readouterr().err
+    files = hub["models", "lab/mine"]
+    assert {"model.safetensors", "config.json", "README.md", "run/metrics.jsonl"} <= files.keys()
+    assert not any("optimizer" in name or "trainer" in name for name in files)
+    sent = b"".join(files.values())
+    assert b"/home/me" not in sent
+    assert json.loads(files["run/config.json"])["model"] == "start"
+    assert b"| dev | 25.0% | 25.0% |" in files["README.md"]
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 0, capsys.readouterr().err
+    assert "play it with: turngym eval --agent copy" in capsys.readouterr().out
+    for name in ("model.safetensors", "config.json", "tokenizer.json"):
+        assert (Path("copy") / name).read_bytes() == (tiny_model / name).read_bytes()
+    assert not (Path("copy") / ".cache").exists()
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 2  # never over what is there
+
+
+def test_what_could_run_code_is_not_fetched(hub: Repos, tiny_model: Path) -> None:
+    files = {path.name: path.read_bytes() for path in tiny_model.iterdir()}
+    hub["models", "lab/bad"] = {**files, "pytorch_model.bin": b"x", "modeling_mine.py": b"x"}
+    assert main(["pull", "lab/bad", "--out", "copy"]) == 0
+    assert {path.suffix for path in Path("copy").iterdir()} <= {".json", ".safetensors", ".jinja"}
+
+
+def test_an_entry_goes_there_and_back_and_is_verified(
+    hub: Repos, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Path("entry")
+    (entry / "episodes").mkdir(parents=True)
+    (entry / "entry.json").write_text("{}")
+    (entry / "episodes" / "A-v0.jsonl").write_text("")
+    assert main(["push", "entry", "lab/entry"]) == 0, capsys.readouterr().err
+    assert set(hub["datasets", "lab/entry"]) == {"entry.json", "episodes/A-v0.jsonl"}
+    assert main(["pull", "lab/entry", "--kind", "entry", "--out", "copy"]) == 2
+    assert "pull lab/entry: entry.json" in capsys.readouterr().err.replace("\n", " ")
+    (entry / "evil.py").write_text("1")
+    assert main(["push", "entry", "lab/entry"]) == 2
+    assert "evil.py" in capsys.readouterr().err
+
+
+def test_refusals_are_one_line(
+    hub: Repos,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(["pull", "lab/absent", "--out", "copy"]) == 2
+    assert "error: pull lab/absent: 404" in capsys.readouterr().err
+    Path("empty").mkdir()
+    assert main(["push", "empty", "lab/x"]) == 2
+    assert "expected a run directory, a model folder" in capsys.readouterr().err.replace("\n", " ")
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    assert main(["push", str(tiny_model), "lab/x"]) == 2
+    assert "hf auth login" in capsys.readouterr().err
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert main(["push", str(tiny_model), "lab/x"]) == 2
+    assert "error: push lab/x:" in capsys.readouterr().err

@@ -1,0 +1,267 @@
+"""`turngym train`: starting models, sizes, folder names, mistyped paths, saved configurations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tyro
+
+from turngym.agents.models.loading import SMALL, is_small
+from turngym.agents.warm_start.cache import ensure_starter
+from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
+from turngym.agents.warm_start.settings import StarterSettings
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.runs.progress import Silent
+from turngym.algos.runs.run_dir import run_name
+from turngym.algos.training.config import EnvConfig
+from turngym.algos.training.settings import TrainSettings
+from turngym.benchmarks.cli.arguments import expand_dotted
+from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.cli.model_options import fitting_size, made_for, model_path, starter
+from turngym.benchmarks.cli.train import Command, configure, default_command
+from turngym.envs.core.env import TextEnv
+from turngym.envs.core.episode import Outcome
+from turngym.envs.core.errors import BadValueError, DataError
+from turngym.envs.core.noisy_expert import NoisyExpert
+from turngym.envs.core.registration import EnvironmentSpec, WarmStart, register_environment
+from turngym.envs.core.tasks import Task, parse_index
+
+
+class Notes(Silent):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+class Sides:
+    def sizes(self) -> dict[str, int]:
+        return {"train": 30, "dev": 30, "test": 30}
+
+    def task(self, split: str, index: int) -> Task[int]:
+        return Task(f"{split}/{index}", split, index, index)
+
+    def index_of(self, split: str, task_id: str) -> int | None:
+        return parse_index(split, task_id, 30)
+
+
+class Hidden(TextEnv[SimpleNamespace, int]):
+    """A number that nobody is told."""
+
+    stop = ("\n",)
+
+    def __init__(self) -> None:
+        super().__init__(source=Sides(), max_turns=2)
+
+    def begin(self, task: Task[int], random: Any) -> tuple[SimpleNamespace, str]:
+        return SimpleNamespace(number=task.payload), "which number? "
+
+    def play(self, episode: Any, action: str) -> Outcome:
+        right = action.strip() == str(episode.state.number)
+        return Outcome.solved("yes", {"outcome": 1.0}) if right else Outcome.move("no. which? ")
+
+
+class Oracle(NoisyExpert):
+    def choose_action(self, env: Any) -> str:
+        return f"{env.episode.state.number}\n"
+
+
+class Silence(Hidden):
+    """Nobody shows how."""
+
+    def expert(self, mistakes: float = 0.0, seed: int = 0) -> Any:
+        raise NotImplementedError
+
+
+register_environment(
+    EnvironmentSpec(id="TestSilence-v0", entry_point=Silence, summary="test", hidden=True, sizes=())
+)
+register_environment(
+    EnvironmentSpec(
+        id="TestOracle-v0",
+        entry_point=Hidden,
+        expert=Oracle,
+        summary="test",
+        hidden=True,
+        sizes=(),
+        warm_start=WarmStart(starter={"texts": 60, "read_steps": 100_000, "read_least": 0.0}),
+    )
+)
+
+
+def test_an_oracle_is_found_out_before_anything_is_trained(tmp_path: Path) -> None:
+    with pytest.raises(BadValueError, match="acts on what nobody is shown") as refusal:
+        ensure_starter("TestOracle-v0", cache_dir=tmp_path)  # 100,000 steps would take hours
+    assert "turn 1" in str(refusal.value)
+    assert "--starter blank" in str(refusal.value)
+
+
+def test_what_an_expert_shows_bounds_what_can_be_imitated() -> None:
+    same = [[Exchange("a?", "x"), Exchange("b?", "y")]] * 9
+    refuse_oracle([*same, [Exchange("a?", "x"), Exchange("b?", "z")]], 0.9, "it")
+    with pytest.raises(BadValueError, match=r"'y' and 'z' in turn 2.* at most 90%"):
+        refuse_oracle([*same, [Exchange("a?", "x"), Exchange("b?", "z")]], 0.95, "it")
+    # other observations are other places, whatever is done there
+    refuse_oracle([[Exchange(f"{n}?", f"{n}")] for n in range(9)], 1.0, "it")
+    refuse_oracle([[Exchange("?", "x")] * n for n in range(1, 4)], 1.0, "it")
+
+
+def test_starters_of_both_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
+    blank = Path(starter("TestOracle-v0", Silent(), kind="blank"))
+    assert json.loads((blank / "starter.json").read_text())["env_id"] == "TestOracle-v0"
+    assert is_small(str(blank))
+    with pytest.raises(
+        BadValueError, match="--starter imitate: TestSilence-v0 has no scripted expert"
+    ):
+        starter("TestSilence-v0", Silent(), kind="imitate")
+    with pytest.raises(BadValueError, match="--starter blank: does not go with --model"):
+        configure(Command(env="TestOracle-v0", model=str(blank), starter="blank"), Silent())
+    assert StarterSettings().reader == "expert"
+
+
+def test_a_model_plays_what_it_was_made_for(tmp_path: Path) -> None:
+    notes = Notes()
+    made = made_for(None, "SearchQA-v0")
+    assert made == {"size": "micro", "hops": (1, 2)}
+    free = EnvConfig(id="SearchQA-v0")
+    assert fitting_size(free, made, notes).settings == made
+    assert "--env.size micro" in notes.said[0]
+    notes.said.clear()
+    hops = EnvConfig(id="SearchQA-v0", settings={"hops": 3})
+    assert fitting_size(hops, made, notes).settings == {"size": "micro", "hops": 3}
+    for settings in ({"size": "full"}, {"data": "mine.jsonl"}):
+        given = replace(free, settings=settings)
+        notes.said.clear()
+        assert fitting_size(given, made, notes).settings == settings
+        assert notes.said == []
+    assert fitting_size(free, {}, notes) is free
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "starter.json").write_text('{"env_id": "A-v0", "env_kwargs": {"size": "micro"}}')
+    assert made_for(str(model), "A-v0") == {"size": "micro"}
+    assert made_for(str(model), "B-v0") == {}
+    step = tmp_path / "run" / "checkpoints" / "step-000003"
+    step.mkdir(parents=True)
+    config = {"env": {"id": "A-v0", "settings": {"size": "tiny"}}}
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    assert made_for(str(step), "A-v0") == {"size": "tiny"}
+    assert made_for(str(tmp_path), "A-v0") == {}
+
+
+def test_small_models_take_small_settings(tiny_model: Path) -> None:
+    assert is_small(str(tiny_model))
+    assert not is_small("organisation/model")
+    assert SMALL < 34_000_000
+    notes = Notes()
+    options: dict[str, Any] = {"env": "Letters-v0", "model": str(tiny_model), "eval_split": ""}
+    small, folder = configure(Command(**options), notes)
+    assert any("small models" in line for line in notes.said)
+    large, _ = configure(Command(**options, small=False), Silent())
+    assert small.recipe.optim.lr > large.recipe.optim.lr
+    assert folder == Path("runs") / f"grpo-letters-{tiny_model.name}-seed0"
+
+
+def test_folders_of_different_runs_have_different_names() -> None:
+    assert run_name("grpo", "SearchQA-v0", {"size": "micro"}, "starter", 0) == (
+        "grpo-searchqa-micro-starter-seed0"
+    )
+    runs = {
+        run_name(*words)
+        for words in (
+            ("grpo", "A-v0", {}, "starter", 0),
+            ("ppo", "A-v0", {}, "starter", 0),
+            ("grpo", "B-v0", {}, "starter", 0),
+            ("grpo", "A-v0", {"size": "micro"}, "starter", 0),
+            ("grpo", "A-v0", {}, "blank", 0),
+            ("grpo", "A-v0", {}, "Org/Some Model", 0),
+            ("grpo", "A-v0", {}, "starter", 1),
+            ("grpo", "A-v0", {}, "runs/one/checkpoints/step-000010", 0),
+            ("grpo", "A-v0", {}, "runs/two/checkpoints/step-000010", 0),
+        )
+    }
+    assert len(runs) == 9
+    assert "grpo-a-some_model-seed0" in runs
+
+
+@pytest.mark.parametrize("name", ["./absent", "runs/absent", "~/absent", "a/b/c", "/absent", "x/"])
+def test_a_mistyped_path_is_no_model_of_a_hub(name: str) -> None:
+    with pytest.raises(BadValueError, match="no such folder or file here"):
+        model_path(name)
+
+
+def test_names_of_a_hub_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_path("organisation/model") == "organisation/model"
+    Path("organisation").mkdir()  # then it is meant as a folder
+    with pytest.raises(BadValueError, match="no such folder"):
+        model_path("organisation/model")
+
+
+def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Path) -> None:
+    words = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
+    words += ["--recipe", "ppo", "--recipe.optim.lr", "0.25", "--recipe.loss.policy.clip.high=0.3"]
+    words += [
+        "--steps",
+        "3",
+        "--tokens",
+        "900",
+        "--seed",
+        "5",
+        "--eval-n",
+        "4",
+        "--max-tokens",
+        "7",
+    ]
+    words += ["--optimizer", "adamw", "--lora-rank", "2", "--keep", "1"]
+    command = tyro.cli(Command, args=expand_dotted(words))
+    config, _ = configure(command, Silent())
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config.resolved("digest")))
+
+    def again(*more: str) -> dict[str, Any]:
+        given = ["--config", str(file), *more]
+        made = tyro.cli(Command, args=expand_dotted(given), default=default_command(given))
+        return configure(made, Silent())[0].resolved("digest")
+
+    assert again() == config.resolved("digest")
+    other = again("--seed", "6", "--micro-batch-tokens", "99")
+    assert (other["seed"], other["learner"]["micro_batch_tokens"]) == (6, 99)
+    assert other["recipe"] == config.resolved("digest")["recipe"]
+    assert default_command(["--seed", "3"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "reason"),
+    [
+        ("{}", DataError, "no configuration of a run"),
+        ("[1]", DataError, "config.json"),
+        (None, DataError, "is not a file"),
+    ],
+)
+def test_what_is_no_configuration(
+    text: str | None, error: type[Exception], reason: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / "config.json").write_text(text)
+    with pytest.raises(error, match=reason):
+        default_command(["--config", str(tmp_path)])
+
+
+def test_a_recipe_that_is_not_registered_so_is_refused(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, _ = configure(Command(env="Letters-v0", model=str(tiny_model)), Silent())
+    resolved = config.resolved("digest")
+    resolved["recipe"]["credit"]["type"] = "Mine"
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(resolved))
+    assert main(["train", "--config", str(file)]) == 2
+    assert "credit.type differ" in capsys.readouterr().err.replace("\n", " ")
+    assert (TrainSettings().seed, LearnerSettings().optimizer) == (0, "adamw")

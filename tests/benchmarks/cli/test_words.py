@@ -1,0 +1,69 @@
+"""Help on one screen, and errors about options in plain words."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from turngym.benchmarks.cli.main import COMMANDS, main
+from turngym.benchmarks.cli.words import WIDTH, in_plain_words
+
+SCREEN = 56
+
+
+@pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
+def test_every_command_has_a_short_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        assert main([name, "-h"]) == 0
+    except SystemExit:  # commands of commands list these
+        assert "{" in capsys.readouterr().out
+        return
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"turngym {name}: ")
+    assert len(lines) <= SCREEN
+    assert max(map(len, lines)) <= WIDTH + 20
+    assert f"turngym {name} --help" in lines[-1]
+
+
+def test_the_short_help_of_train_groups_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "-h"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"\n\nHow the learner computes\n  --micro-batch-tokens --precision", said)
+    assert re.search(r"\n  --steps +Training steps", said)
+    assert main(["play", "-h"]) == 0
+    assert re.search(r"\n  ENV +Id of the environment", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--steps", "abc"], "expected a whole number, got 'abc'"),
+        (["--eval-n", "3.5"], "'3.5' is no whole number"),
+        (["--minutes", "soon"], "expected a number, got 'soon'"),
+        (["--eval-temperature", "warm"], "'warm' is no number"),
+    ],
+)
+def test_errors_name_no_types_of_python(
+    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["train", *words])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert reason in said
+    for word in ("<class", "invalid literal", "could not convert", "NoneType", "{None}"):
+        assert word not in said
+
+
+def test_a_box_stays_whole() -> None:
+    inside = ["Got errors:", "- <class 'NoneType'>: ['x']", "- --steps {None}|INT"]
+    box = "\n".join(f"│ {line:40} │" for line in inside)
+    said = in_plain_words(box).splitlines()
+    assert [line.strip("│ ") for line in said] == ["Got errors:", "- --steps INT"]
+    assert {len(line) for line in said} == {44}
+
+
+def test_other_lines_stay_as_they_are() -> None:
+    text = "error: a │ b\n│ nothing to do │\n"
+    assert in_plain_words(text) == text
