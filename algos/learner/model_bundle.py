@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...agents.models.attention import set_attention
-from ...agents.models.loading import load_model
+from ...agents.models.attention import avoid_planned_kernels, set_attention
+from ...agents.models.loading import context_limit, load_model
 from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError
 from ..core.forest import Ids
 from ..core.protocols import Floats
 from ..core.recipe import Recipe
-from .batching.micro_batch import Batching, MicroBatch
+from .batching.micro_batch import Batching, Columns, MicroBatch
 from .batching.prefix_sharing import why_not_shared
 from .batching.rows import Row
 from .critic import Critic
@@ -80,6 +80,7 @@ class Models:
     ) -> None:
         self.team = team or Team()
         self.policy = policy.eval()
+        avoid_planned_kernels(next(policy.parameters()).device)
         self.settings = settings
         self._name, self._temperature = recipe.name, recipe.temperature
         self.tokens = TokenModel(
@@ -99,6 +100,7 @@ class Models:
             whole_trees=recipe.loss.whole_trees,
             always=quick is not None,
             fitting=self._fitting_rows() if quick is None else None,
+            columns=Columns.on(self.tokens.device, context_limit(policy)),
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)

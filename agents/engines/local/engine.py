@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ....envs.core.errors import BadValueError, EpisodeError
+from ...models.attention import avoid_planned_kernels
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
 from ...models.lora import merged
 from ...rendering.token_text import TokenText
@@ -76,6 +77,7 @@ class TransformersEngine(CopiedEngine):
             check_context(model, max_context)
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         device = next(model.parameters()).device
+        avoid_planned_kernels(device)
         self._forward = choose_forward(model, resolve_dtype(dtype, device), longest)
         self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
         vocabulary = self._forward.vocabulary

@@ -94,6 +94,10 @@ class KvPool:
         """Tokens that a row can hold."""
         return max(self._held - 1, 0)
 
+    def reach(self, end: int, grain: int) -> int:
+        """Return ``end`` rounded up to a multiple of ``grain``, as far as rows have positions."""
+        return min(-(-end // grain) * grain, self._held)
+
     def reusable(self, handle: int | None, ids: Ids) -> tuple[Row | None, int]:
         """Return the handle's row and how many first tokens of ``ids`` its cache covers.
 

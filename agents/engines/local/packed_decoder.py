@@ -17,7 +17,8 @@ import torch
 import torch.nn.functional as F
 
 from ...models.causal_attention import attend_row
-from .forward import Front, Ids, Piece, Ragged, visible
+from .forward import Front, Ids, Piece, Ragged, grain_for, visible
+from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
 
 _ROWS_HINT = 64  # batch size that the prepacked layout is chosen for
@@ -139,6 +140,8 @@ class FastDecoder:
         self._n_kv = config.num_key_value_heads
         self._dim = getattr(config, "head_dim", None) or config.hidden_size // self._n_q
         self._grouped = self._n_q != self._n_kv
+        self._grain = grain_for(self._device)
+        self._as_rows = self._device.type != "cpu"  # see GroupedAttention
         self._eps = config.rms_norm_eps
         # x / sqrt(mean(x^2) + eps) = sqrt(n) * x / hypot(|x|, sqrt(n eps)); the factor is folded
         self._width = config.hidden_size
@@ -173,9 +176,11 @@ class FastDecoder:
 
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
-        ragged = Ragged.of(pieces)
+        ragged = Ragged.of(pieces, self._grain)
         if self._by_row:
             return self._feed_rows(pool, ragged, pieces)
+        if self._as_rows:
+            return self._feed_grouped(pool, ragged)
         move = self._move
         positions, square, places = (
             move(ragged.positions),
@@ -198,6 +203,25 @@ class FastDecoder:
             )
             return seen.transpose(1, 2).reshape(-1, self._n_q * self._dim)[places]
 
+        return self._run(pool, move(ragged.ids), slots, attend, last)
+
+    def _feed_grouped(self, pool: KvPool, ragged: Ragged) -> torch.Tensor:
+        """:meth:`feed` in shapes that repeat, by :class:`GroupedAttention`."""
+        move, group = self._move, self._n_q // self._n_kv
+        positions, last = move(ragged.positions), move(ragged.last)
+        square, places = move(ragged.square), move(ragged.places)
+        rows, end = move(ragged.rows[ragged.last]), pool.reach(ragged.end, self._grain)
+        at = move(ragged.starts)[:, None] + torch.arange(square.shape[1], device=self._device)
+        attention = GroupedAttention(at, end, group)
+        final = GroupedAttention(positions[last][:, None], end, group)
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            keys, values = self._past(pool, layer, rows, end)
+            if layer == len(self._layers) - 1:
+                return final(q[:, None], keys, values)[:, 0]
+            return attention(q[square], keys, values).flatten(0, 1)[places]
+
+        slots = torch.stack([move(ragged.rows), positions])
         return self._run(pool, move(ragged.ids), slots, attend, last)
 
     def _feed_rows(self, pool: KvPool, ragged: Ragged, pieces: Sequence[Piece]) -> torch.Tensor:
@@ -226,16 +250,18 @@ class FastDecoder:
     def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
         front = Front.of(pool, rows, tokens)
-        count, n = len(front.tokens), front.end
+        count, n = len(front.tokens), pool.reach(front.end, self._grain)
         positions = self._move(pool.lengths[:count])
         slots = torch.stack([torch.arange(count, device=self._device), positions])
-        seen = visible(positions.clamp(max=n - 1), n)
+        at = positions.clamp(max=n - 1)
         window = pool.data[:, :, :count, :, :n]
-        attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
-        return front.pick(self._run(pool, self._move(front.tokens), slots, attend))
+        attend = self._one_grouped if self._as_rows else self._one_query
+        found = self._run(pool, self._move(front.tokens), slots, attend(window, at))
+        return front.pick(found)
 
-    def _one_query(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
-        """One query per row as two batched products: half the time of the fused kernel here."""
+    def _one_query(self, window: torch.Tensor, at: torch.Tensor) -> Attend:
+        """One query per row as two batched products: half the time of the fused kernel on a CPU."""
+        seen = visible(at, window.shape[-2])
         bias = torch.where(seen, 0.0, float("-inf")).repeat_interleave(self._n_kv, 0)[:, None]
         by_layer = [layer.unbind(0) for layer in window.flatten(2, 3).unbind(0)]
         # oneDNN, which multiplies bfloat16, is slow on keys with gaps between the rows
@@ -253,9 +279,10 @@ class FastDecoder:
 
         return attend
 
-    def _one_sdpa(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
-        mask = seen[:, None, None]
-        return lambda q, layer: self._sdpa(q, window[layer, 0], window[layer, 1], mask)
+    def _one_grouped(self, window: torch.Tensor, at: torch.Tensor) -> Attend:
+        """One query per row by a fused kernel, see :class:`GroupedAttention`."""
+        one = GroupedAttention(at[:, None], window.shape[-2], self._n_q // self._n_kv)
+        return lambda q, layer: one(q[:, None], window[layer, 0], window[layer, 1])[:, 0]
 
     def _sdpa(
         self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
