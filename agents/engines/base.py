@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -243,6 +244,11 @@ class EngineSource:
     own: Any = None
 
 
+OPEN_BATCHES = 1.5
+"""Episodes to keep open, in batches of an engine: while some of them are in their environments
+the others fill the batch, and the contexts of all have room in the cache."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class PendingRequest:
     """A request on its way.
@@ -274,6 +280,10 @@ class CopiedEngine(ABC):
         vocabulary: Number of token ids that it samples from.
         max_context: Maximum tokens that context and action may have together.
         when_full: What to change when memory runs out, a sentence.
+
+    Attributes:
+        max_open: Most episodes that should be played at a time, so that their contexts stay in the
+            cache from turn to turn; None for as many as there are.
     """
 
     def __init__(self, stops: StopRules, vocabulary: int, max_context: int, when_full: str) -> None:
@@ -281,6 +291,7 @@ class CopiedEngine(ABC):
         self._driver: PendingRequest | None = None
         self._stops, self._vocabulary, self._max_context = stops, vocabulary, max_context
         self._version = 0
+        self.max_open: int | None = None
         self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
 
     @property
@@ -374,6 +385,11 @@ class CopiedEngine(ABC):
                 if request.signal is not None:
                     request.wake()
                     return
+
+
+def open_episodes(max_batch: int) -> int:
+    """Return how many episodes an engine should have open that samples so many actions at once."""
+    return math.ceil(OPEN_BATCHES * max_batch)
 
 
 def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[Ids, int]:

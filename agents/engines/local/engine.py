@@ -26,6 +26,7 @@ from ..base import (
     Request,
     StopReason,
     check_request,
+    open_episodes,
 )
 from ..sampling import compiled_loops, draw
 from ..stopping import StopRules, end_ids
@@ -52,6 +53,11 @@ class TransformersEngine(CopiedEngine):
             log-probabilities are then about 1e-2 from those of float32.
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
+
+    Attributes:
+        live_first: Whether requests whose cache is alive are admitted before others that came
+            earlier, as on CUDA. The tokens are the same up to the rounding of batched arithmetic,
+            so a CPU, whose runs are published to the last digit, keeps to the order of arrival.
 
     Raises:
         BadValueError: A bad setting, or a model that this engine cannot sample from.
@@ -85,6 +91,8 @@ class TransformersEngine(CopiedEngine):
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         super().__init__(stops, vocabulary, longest, when_full)
         self._chunk = 1024 if device.type == "cpu" else 16_384
+        self.live_first = device.type != "cpu"
+        self.max_open = open_episodes(max_batch) if device.type != "cpu" else None
         self._max_batch = max_batch
         self._waiting: list[Job] = []
         self._batch = Batch()
@@ -177,19 +185,19 @@ class TransformersEngine(CopiedEngine):
         return job
 
     def _admit(self) -> None:
-        """Give waiting requests rows, first come first served, and run their new tokens."""
+        """Give waiting requests rows, in the order of :meth:`_queue`, and run their new tokens."""
         admitted: list[Job] = []
         feeds: list[tuple[Job, int]] = []  # job, first token to feed
         twins: dict[int, list[Job]] = {}  # jobs with the same context as an admitted one
         seen: dict[bytes, int] = {}
-        while self._waiting and len(self._batch) + len(admitted) < self._max_batch:
-            job = self._waiting[0]
+        for job in self._queue():
+            if len(self._batch) + len(admitted) == self._max_batch:
+                break
             key = job.ids.tobytes()
             first = seen.get(key)
             cut = self._place(job) if first is None else self._place_twin(job)
             if cut is None:
                 break
-            self._waiting.pop(0)
             self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
             if first is None:
                 seen[key] = len(feeds)
@@ -199,6 +207,7 @@ class TransformersEngine(CopiedEngine):
             admitted.append(job)
         if not admitted:
             return
+        self._waiting = [job for job in self._waiting if job.row is None]
         logits = self._prefill(feeds)
         source = {id(job): i for i, (job, _) in enumerate(feeds)}
         for i, jobs in twins.items():
@@ -212,6 +221,16 @@ class TransformersEngine(CopiedEngine):
         old = len(self._batch)
         self._batch.add(admitted)
         self._sample(np.arange(old, old + len(admitted)), logits)
+
+    def _queue(self) -> list[Job]:
+        """Return what waits in the order of admission.
+
+        An episode's next turn finds its cache only until the rows are needed for others: were all
+        first turns admitted first, every later one of many episodes would start from nothing.
+        """
+        if not self.live_first:
+            return self._waiting
+        return sorted(self._waiting, key=lambda job: not self._pool.alive(job.request.cache))
 
     def _place(self, job: Job) -> int | None:
         """Give a job a row; how many of its tokens are cached there, None if it must wait."""

@@ -94,6 +94,10 @@ class KvPool:
         """Tokens that a row can hold."""
         return max(self._held - 1, 0)
 
+    def alive(self, handle: int | None) -> bool:
+        """True where the handle's row is still there."""
+        return handle in self._by_handle
+
     def reach(self, end: int, grain: int) -> int:
         """Return ``end`` rounded up to a multiple of ``grain``, as far as rows have positions."""
         return min(-(-end // grain) * grain, self._held)
