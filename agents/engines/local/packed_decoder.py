@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from ...models.causal_attention import attend_row
+from ...models.products import wide_product
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
@@ -84,6 +85,13 @@ class PackedLinear:
         if self._packed:
             return self._run(x, self._weight, self._bias, "none", [], "")
         return F.linear(x, self._weight, self._bias)
+
+    def wide(self, x: torch.Tensor) -> torch.Tensor:
+        """``self(x)`` in float32; on CUDA it never was anything else."""
+        if self._packed or x.device.type == "cpu":
+            return self(x).float()
+        out = wide_product(x, self._weight)
+        return out if self._bias is None else out.add_(self._bias)
 
     def silu(self, x: torch.Tensor) -> torch.Tensor:
         """``silu(self(x))``."""
@@ -327,7 +335,7 @@ class FastDecoder:
             hidden.add_(layer.out(attend(y[:, : self._n_q], number)))
             normed = self._unit(hidden)
             hidden.add_(layer.down(layer.up.times(normed, layer.gate.silu(normed))))
-        return self._head(self._unit(hidden)).float()
+        return self._head.wide(self._unit(hidden))
 
     def _addresses(self, pool: KvPool, row: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         """Where the vectors ``[total, keys then values of all heads]`` lie in one layer, flat."""
