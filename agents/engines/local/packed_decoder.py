@@ -27,6 +27,8 @@ FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3
 LARGE = 2**25
 """Weights from which a CPU feeds rows of bfloat16 one by one to attention: a fused kernel with a
 mask takes longer than all products of such a model."""
+WRITE_ENTRIES = 2**24
+"""Weights that are converted at a time: their float32 form stays small beside the largest layer."""
 _STATIC_ROPE = ("default", "linear", "llama3", "yarn")
 Attend = Callable[[torch.Tensor, int], torch.Tensor]
 """Queries ``[total, heads, dim]`` and a layer to what they see, ``[total, heads * dim]``."""
@@ -66,19 +68,44 @@ class PackedLinear:
     On a CPU with oneDNN the weight is reordered ahead of time and the activation runs inside the
     product: small batches are bound by the number of operations.
 
+    New weights take the place of the old ones in the same memory, so that there are never two sets.
+
     Args:
-        weight: ``[out, in]``.
-        bias: ``[out]`` or None.
+        shape: ``(out, in)``.
+        dtype: Number format of the products.
+        device: Where they are made.
     """
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        self.out_features = weight.shape[0]
-        self._weight, self._bias = weight, bias
-        self._packed = weight.device.type == "cpu" and can_prepack(weight.dtype)
+    def __init__(self, shape: tuple[int, int], dtype: torch.dtype, device: torch.device) -> None:
+        self.out_features = shape[0]
+        self._packed = device.type == "cpu" and can_prepack(dtype)
+        self._shape, self._dtype, self._device = shape, dtype, device
+        self._bias: torch.Tensor | None = None
+        self._weight = torch.empty(0 if self._packed else shape, dtype=dtype, device=device)
         if self._packed:
-            self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS_HINT)
             self._run = torch.ops.mkldnn._linear_pointwise.default
             self._run_binary = torch.ops.mkldnn._linear_pointwise.binary
+
+    def load(
+        self, write: Callable[[torch.Tensor], None], bias: torch.Tensor | None = None
+    ) -> PackedLinear:
+        """Take new weights, and return the layer.
+
+        Args:
+            write: Writes them into a tensor ``[out, in]`` on the layer's device.
+            bias: ``[out]`` or None; the same as before in every call.
+        """
+        if self._packed:
+            self._weight = torch.empty(0)  # the old ones go first
+            plain = torch.empty(self._shape, dtype=self._dtype)
+            write(plain)
+            self._weight = torch.ops.mkldnn._reorder_linear_weight(plain, _ROWS_HINT)
+        else:
+            write(self._weight)
+        if bias is not None:
+            bias = bias.to(self._device, self._dtype)
+            self._bias = bias if self._bias is None else self._bias.copy_(bias)
+        return self
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """``[rows, in] -> [rows, out]``."""
@@ -157,6 +184,8 @@ class FastDecoder:
         self._scale = self._dim**-0.5
         self._max_context = max_context
         large = sum(p.numel() for p in model.parameters()) >= LARGE
+        self._embed: torch.Tensor | None = None
+        self._layers: list[_Layer] = []
         self._by_row = large and self._device.type == "cpu" and dtype == torch.bfloat16
         self.load(model)
 
@@ -172,15 +201,34 @@ class FastDecoder:
 
     @torch.no_grad()
     def load(self, model: Any) -> None:
-        """Pack the weights of ``model``; later changes of the model do not reach this copy."""
+        """Pack the weights of ``model``; later changes of the model do not reach this copy.
+
+        Layer after layer takes the place of the one from before: there are never two sets.
+        """
         body = model.model
-        self._embed = body.embed_tokens.weight.detach().to(self._device, torch.float32, copy=True)
-        self._layers = [self._pack(block) for block in body.layers]
-        self._head = self._linear(model.lm_head, norm=body.norm)
-        at = torch.arange(self._max_context + 1, device=self._device)[None]
-        cos, sin = body.rotary_emb(torch.zeros(1, device=self._device), at)
-        half = self._dim // 2
-        self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())
+        self._embed = self._table(body.embed_tokens.weight)
+        if not self._layers:
+            at = torch.arange(self._max_context + 1, device=self._device)[None]
+            cos, sin = body.rotary_emb(torch.zeros(1, device=self._device), at)
+            half = self._dim // 2
+            self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())
+            self._layers = [self._empty(block) for block in body.layers]
+            self._head = self._linear(model.lm_head)
+        for layer, block in zip(self._layers, body.layers, strict=True):
+            self._pack(layer, block)
+        self._load(self._head, model.lm_head, norm=body.norm)
+
+    def _table(self, weight: torch.Tensor) -> torch.Tensor:
+        """Return the embedding ``[vocabulary, width]``, in half precision where it comes in it."""
+        weight = weight.detach()
+        dtype = weight.dtype if weight.dtype in (torch.bfloat16, torch.float16) else torch.float32
+        if self._embed is None or self._embed.dtype != dtype:
+            return weight.to(self._device, dtype, copy=True)
+        return self._embed.copy_(weight)
+
+    def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
+        assert self._embed is not None
+        return F.embedding(ids, self._embed).float()
 
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
@@ -321,7 +369,7 @@ class FastDecoder:
         where = self._addresses(pool, *slots)
         flat = pool.data.view(len(self._layers), -1, self._dim).unbind(0)
         turns = self._turns.index_select(0, slots[1])[:, None]
-        hidden = F.embedding(ids, self._embed)
+        hidden = self._embedded(ids)
         for number, layer in enumerate(self._layers):
             y = layer.qkv(self._unit(hidden)).float().view(total, -1, self._dim)
             if layer.norm_q is not None and layer.norm_k is not None:
@@ -358,29 +406,47 @@ class FastDecoder:
     def _rms(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return F.rms_norm(x, (x.shape[-1],), weight, self._eps)
 
-    def _pack(self, block: Any) -> _Layer:
+    def _empty(self, block: Any) -> _Layer:
+        """Return a layer of the shapes of ``block``."""
         a, m = block.self_attn, block.mlp
-        before, behind = block.input_layernorm, block.post_attention_layernorm
         return _Layer(
-            qkv=self._linear(a.q_proj, a.k_proj, a.v_proj, norm=before, arrange=self._paired),
+            qkv=self._linear(a.q_proj, a.k_proj, a.v_proj),
             norm_q=self._head_norm(a.q_norm.weight) if hasattr(a, "q_norm") else None,
             norm_k=self._head_norm(a.k_norm.weight) if hasattr(a, "k_norm") else None,
             out=self._linear(a.o_proj),
-            gate=self._linear(m.gate_proj, norm=behind),
-            up=self._linear(m.up_proj, norm=behind),
+            gate=self._linear(m.gate_proj),
+            up=self._linear(m.up_proj),
             down=self._linear(m.down_proj),
         )
 
-    def _linear(
+    def _linear(self, *linears: Any) -> PackedLinear:
+        """Several layers over one input as one."""
+        shape = sum(x.weight.shape[0] for x in linears), linears[0].weight.shape[1]
+        return PackedLinear(shape, self._dtype, self._device)
+
+    def _pack(self, layer: _Layer, block: Any) -> None:
+        """Take the weights of ``block``."""
+        a, m = block.self_attn, block.mlp
+        before, behind = block.input_layernorm, block.post_attention_layernorm
+        together = a.q_proj, a.k_proj, a.v_proj
+        self._load(layer.qkv, *together, norm=before, arrange=self._paired)
+        if layer.norm_q is not None and layer.norm_k is not None:
+            layer.norm_q.copy_(self._head_norm(a.q_norm.weight))
+            layer.norm_k.copy_(self._head_norm(a.k_norm.weight))
+        self._load(layer.out, a.o_proj)
+        self._load(layer.gate, m.gate_proj, norm=behind)
+        self._load(layer.up, m.up_proj, norm=behind)
+        self._load(layer.down, m.down_proj)
+
+    def _load(
         self,
+        layer: PackedLinear,
         *linears: Any,
         norm: Any | None = None,
-        arrange: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach,
-    ) -> PackedLinear:
+        arrange: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> None:
         """Several layers over one input as one, behind ``norm``; ``arrange`` reorders outputs."""
-        weight = torch.cat([x.weight.detach().float() for x in linears])
-        if norm is not None:
-            weight = weight * (norm.weight.detach().float() * self._width**0.5)
+        scale = None if norm is None else norm.weight.detach().float() * self._width**0.5
         bias = None
         if any(x.bias is not None for x in linears):
             zeros = (x.weight.new_zeros(x.weight.shape[0]) for x in linears)
@@ -388,8 +454,22 @@ class FastDecoder:
                 z if x.bias is None else x.bias.detach()
                 for x, z in zip(linears, zeros, strict=True)
             ]
-            bias = arrange(torch.cat(parts)).to(self._device, self._dtype)
-        return PackedLinear(arrange(weight).to(self._device, self._dtype), bias)
+            bias = torch.cat(parts) if arrange is None else arrange(torch.cat(parts))
+
+        def folded(weight: torch.Tensor) -> torch.Tensor:
+            wide = weight.detach().float()
+            return wide if scale is None else wide * scale
+
+        def write(target: torch.Tensor) -> None:
+            if arrange is not None:
+                target.copy_(arrange(folded(torch.cat([x.weight.detach() for x in linears]))))
+                return
+            at, step = 0, max(1, WRITE_ENTRIES // target.shape[1])
+            for rows in (part for x in linears for part in x.weight.split(step)):
+                target[at : at + len(rows)].copy_(folded(rows))
+                at += len(rows)
+
+        layer.load(write, bias)
 
     def _paired(self, weight: torch.Tensor) -> torch.Tensor:
         """Reorder q and k so that what rotates together lies together; scores stay the same."""
