@@ -325,6 +325,16 @@ class CopiedEngine(ABC):
         """False: the engine samples from a copy."""
         return False
 
+    def settle(self, learner_bytes: int, *, in_turn: bool = False) -> None:  # noqa: B027 - a default
+        """Decide how much memory to take, beside a learner that is built but has not trained.
+
+        Args:
+            learner_bytes: What the learner will take of the device beyond what it has by now,
+                while the engine has its own; below 0 where it will have less.
+            in_turn: Whether :meth:`rest` is to give memory back for the learner, which gives up
+                its own while the engine plays.
+        """
+
     @abstractmethod
     def _pending(self) -> Iterable[PendingRequest]:
         """Return the requests that are not answered yet, those that are sampled first."""

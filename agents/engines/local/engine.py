@@ -8,6 +8,7 @@ that ends frees its place at once, and there is no barrier between turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from ..base import (
 from ..sampling import compiled_loops, draw
 from ..stopping import StopRules, end_ids
 from .forward import Forward, Piece
-from .kv_cache import Ids, KvPool
+from .kv_cache import Ids, KvPool, row_bytes
 from .packed_decoder import FastDecoder, why_not_fast
 from .scheduler import Batch, Job
 
@@ -85,14 +86,20 @@ class TransformersEngine(CopiedEngine):
         device = next(model.parameters()).device
         avoid_planned_kernels(device)
         self._forward = choose_forward(model, resolve_dtype(dtype, device), longest)
-        self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
+        shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
+        self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
+        on_cpu = device.type == "cpu"
+        self._pool = KvPool(
+            shape, rows, size if on_cpu else min(size, self._cache.most), fixed=not on_cpu
+        )
         vocabulary = self._forward.vocabulary
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         super().__init__(stops, vocabulary, longest, when_full)
-        self._chunk = 1024 if device.type == "cpu" else 16_384
-        self.live_first = device.type != "cpu"
-        self.max_open = open_episodes(max_batch) if device.type != "cpu" else None
+        self._device, self._in_turn = device, False
+        self._chunk = 1024 if on_cpu else 16_384
+        self.live_first = not on_cpu
+        self.max_open = None if on_cpu else open_episodes(max_batch)
         self._max_batch = max_batch
         self._waiting: list[Job] = []
         self._batch = Batch()
@@ -101,8 +108,23 @@ class TransformersEngine(CopiedEngine):
         """The handle will not be used again."""
         self._pool.release(cache)
 
+    def settle(self, learner_bytes: int, *, in_turn: bool = False) -> None:
+        """Fix the memory for keys and values on CUDA; on a CPU it grows as before.
+
+        Raises:
+            BadValueError: One context would not fit into what is left.
+        """
+        if self._device.type == "cpu":
+            return
+        self._in_turn = in_turn
+        if not self._cache.given:
+            free, total = device_memory(self._device)
+            self._pool.give_back(self._cache.settled(free, total, learner_bytes))
+
     def rest(self) -> None:
-        """The memory stays: handles of unfinished episodes live in it."""
+        """Give the cache's memory back where the learner needs it; else it stays as it is."""
+        if self._in_turn and not self._pending():
+            self._pool.give_back()
 
     def sync(self, model: Any, version: int | None = None) -> None:
         """Take the learner's present weights; every cache handle dies.
@@ -371,6 +393,61 @@ def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
     from .hf_forward import HfForward  # transformers is slow to import
 
     return HfForward(model, dtype, max_context)
+
+
+RESERVE = 0.08
+"""Share of a device's memory that neither engine nor learner plans with: context and gaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheNeeds:
+    """What the key-value cache of an engine can use.
+
+    Attributes:
+        row: Bytes of one context of the greatest length.
+        rows: Contexts that it holds at most.
+        given: Whether its size was asked for, and is not to be decided here.
+    """
+
+    row: int
+    rows: int
+    given: bool
+
+    @property
+    def most(self) -> int:
+        """Bytes beyond which there is nothing to keep."""
+        return self.row * self.rows
+
+    def settled(self, free: int, total: int, learner_bytes: int) -> int:
+        """Return the bytes for the cache.
+
+        Args:
+            free: Of the device, now.
+            total: Of the device.
+            learner_bytes: What the learner will take beyond what it has.
+
+        Raises:
+            BadValueError: One context does not fit.
+        """
+        left = free - learner_bytes - int(RESERVE * total)
+        if left < self.row:
+            gb = [f"{n / 1e9:.1f} GB" for n in (free, learner_bytes, max(0, left), self.row)]
+            raise BadValueError(
+                f"engine: {gb[0]} of the device are free, and the learner will take {gb[1]} of "
+                f"them for gradients, moments and activations. {gb[2]} are left for keys and "
+                f"values, but one whole context takes {gb[3]}. Lower micro_batch_tokens or "
+                "max_context, or turn on gradient_checkpointing, offload or adapters "
+                "(--micro-batch-tokens, --max-context, --gradient-checkpointing, --offload, "
+                "--lora-rank)."
+            )
+        return min(left, self.most)
+
+
+def device_memory(device: torch.device) -> tuple[int, int]:
+    """Return free and total bytes of a CUDA device; what torch keeps unused counts as free."""
+    free, total = torch.cuda.mem_get_info(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + unused, total
 
 
 def cache_bytes(gib: float | None, device: torch.device) -> int:
