@@ -54,7 +54,7 @@ from ..runs.timer import Clock
 from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import Credited, assign_credit
-from .engines import EngineMaker, check_overlap, make_engine, make_runner
+from .engines import EngineMaker, check_overlap, make_engine, make_runner, settle
 from .policy import check_teacher, load_policy
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
@@ -145,6 +145,7 @@ class Trainer(Closing):
             seed=config.seed,
             team=Team(self.ranks.learner),
         )
+        settle(self.engine, self.learner)
         self.importance_cap = importance_cap(
             config.importance_cap,
             config.recipe,
@@ -307,6 +308,7 @@ class Trainer(Closing):
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
         self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
+        self.learner.rest()
         return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
 
     def _replay(self, credited: Credited, share: float) -> dict[str, float]:

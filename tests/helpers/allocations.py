@@ -11,6 +11,15 @@ from torch.profiler import ProfilerActivity, profile
 
 def peak_bytes(work: Callable[[], Any]) -> int:
     """Run ``work``; return the most memory that it held above what was there before."""
+    return _traced(work)[1]
+
+
+def held_bytes(work: Callable[[], Any]) -> int:
+    """Run ``work``; return by how much more memory is held afterwards, below 0 for less."""
+    return _traced(work)[0]
+
+
+def _traced(work: Callable[[], Any]) -> tuple[int, int]:
     torch.zeros(1)  # so that what the first call keeps is there
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as traced:
         work()
@@ -21,4 +30,4 @@ def peak_bytes(work: Callable[[], Any]) -> int:
     for event in sorted(events, key=lambda e: e.start_ns()):
         held += event.nbytes()
         peak = max(peak, held)
-    return peak
+    return held, peak

@@ -119,12 +119,12 @@ class TokenModel:
 
     def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         head: nn.Module = self.model.get_output_embeddings()
-        plain = type(head) is nn.Linear and head.bias is None
-        if self.layers is not None and plain:
-            own = (self.temperature, self.entropy_gradient)
-            return head_scores(states, head.weight, targets, *own)
-        if self.fused and plain:
-            return fused_head(states, head.weight, targets, self._head_settings(head))
+        if type(head) is nn.Linear and head.bias is None:
+            if self.layers is not None:
+                own = (self.temperature, self.entropy_gradient)
+                return head_scores(states, head.weight, targets, *own)
+            if self.fused:
+                return fused_head(states, head.weight, targets, self._head_settings(head))
         rows = max(1, self.piece_entries // int(self.model.config.vocab_size))
 
         def piece(part: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
