@@ -44,6 +44,7 @@ from ..rollouts.stats import (
     tokens_sampled,
 )
 from ..rollouts.step_limits import Played, StepLimits
+from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.metrics import OF_SAMPLING
@@ -389,12 +390,13 @@ class Trainer(Closing):
 
     def _make_pipeline(self) -> Pipeline:
         """Create the pipeline, resuming with rollouts that were played ahead."""
+        streams = streams_for(self.learner.models.tokens.device)
         if self.config.max_lag is None:
-            return SyncPipeline(self._play, self.engine)
+            return SyncPipeline(self._play, self.engine, streams)
         ready = load_pending(self.writer.pending, self.counters.step)
         for step, rollouts in ready.items():
             self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)
-        return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready)
+        return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready, streams)
 
     def _save(self, *, wait: bool = True) -> int:
         pending = self.pipeline.pending(wait=wait)
