@@ -126,7 +126,8 @@ class Learner:
         return self.needs().total if self.offload is None else -self.offload.frozen_bytes
 
     def rest(self) -> None:
-        """Nothing will be asked until rollouts are there: move to main memory what may go."""
+        """Nothing will be asked until rollouts are there: free gradients, move what may go."""
+        self.optimizer.zero_grad(set_to_none=True)
         if self.offload is not None:
             self.offload.rest()
 
@@ -215,7 +216,6 @@ class Learner:
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows, share):
                     self._step(rows, chosen, streams, log)
-        self.optimizer.zero_grad(set_to_none=True)  # memory that rollouts can use
         log.merge(self.models.team.ranks)
         return log.metrics(self.optimizer.param_groups)
 
