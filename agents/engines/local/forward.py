@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..sampling import to_device
 from .kv_cache import CacheShape, KvPool
 
 Ids = npt.NDArray[np.int64]
@@ -162,4 +163,4 @@ class Front:
         """Return the asked rows of ``[count, vocabulary]``."""
         if self.asked is None:
             return logits
-        return logits[torch.from_numpy(self.asked).to(logits.device)]
+        return logits[to_device(self.asked, logits.device)]

@@ -12,6 +12,7 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from ....envs.core.errors import BadValueError
+from ..sampling import to_device
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .kv_cache import CacheShape, KvPool
 
@@ -71,10 +72,10 @@ class _Window:
     def __init__(self, pool: KvPool, ragged: Ragged, end: int, *, prefix: bool) -> None:
         device = pool.shape.device
         self.pool = pool
-        self.row = torch.from_numpy(ragged.rows).to(device)
-        self.position = torch.from_numpy(ragged.positions).to(device)
-        self.places = torch.from_numpy(ragged.places).to(device)
-        self.rows = torch.from_numpy(ragged.rows[ragged.last]).to(device)
+        self.row = to_device(ragged.rows, device)
+        self.position = to_device(ragged.positions, device)
+        self.places = to_device(ragged.places, device)
+        self.rows = to_device(ragged.rows[ragged.last], device)
         self.end = end
         self.prefix = prefix
 
@@ -150,7 +151,7 @@ class HfForward:
         end = pool.reach(ragged.end, self._grain)
         window = _Window(pool, ragged, end, prefix=prefix)
         k, width = ragged.square.shape
-        at = torch.from_numpy(ragged.starts).to(device)[:, None]
+        at = to_device(ragged.starts, device)[:, None]
         at = at + torch.arange(width, device=device)
         masks = self._masks(at.clamp(max=ragged.end - 1), end)
         layers: list[Any] = [_PoolLayer(i, window) for i in range(self._shape.layers)]
@@ -158,9 +159,9 @@ class HfForward:
         keep = np.unique(sizes - 1)
         more: dict[str, Any] = {}
         if self._picks_logits:
-            more["logits_to_keep"] = torch.from_numpy(keep).to(device)
+            more["logits_to_keep"] = to_device(keep, device)
         logits = self._model(
-            input_ids=torch.from_numpy(ragged.ids[ragged.square]).to(device),
+            input_ids=to_device(ragged.ids[ragged.square], device),
             attention_mask=masks,
             position_ids=at.clamp(max=min(pool.positions, self._last_position)),
             past_key_values=Cache(layers=layers),
@@ -169,7 +170,7 @@ class HfForward:
         ).logits
         column = np.searchsorted(keep, sizes - 1) if self._picks_logits else sizes - 1
         rows = torch.arange(k, device=device)
-        return logits[rows, torch.from_numpy(column).to(device)].float()
+        return logits[rows, to_device(column, device)].float()
 
     def _masks(self, at: torch.Tensor, end: int) -> Any:
         """Return what each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""

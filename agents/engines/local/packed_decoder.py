@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 from ...models.causal_attention import attend_row
 from ...models.products import wide_product
+from ..sampling import to_device
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
@@ -482,4 +483,4 @@ class FastDecoder:
         return pairs.to(self._device, torch.float32)
 
     def _move(self, array: Ids) -> torch.Tensor:
-        return torch.from_numpy(array).to(self._device)
+        return to_device(array, self._device)
