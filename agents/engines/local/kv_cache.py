@@ -18,7 +18,7 @@ import torch
 from ....envs.core.errors import EpisodeError
 
 Ids = npt.NDArray[np.int64]
-_GRAIN = 64  # positions are added in such steps, so that growing is rare; a multiple of blocks
+_GRAIN = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +44,7 @@ class CacheShape:
 
     Attributes:
         block: Positions that lie together, in an order that is the decoder's own.
+        grain: Positions are added in such steps, so that growing is rare; a multiple of ``block``.
     """
 
     layers: int
@@ -52,6 +53,7 @@ class CacheShape:
     dtype: torch.dtype
     device: torch.device
     block: int = 1
+    grain: int = _GRAIN
 
     @property
     def bytes_per_token(self) -> int:
@@ -130,7 +132,7 @@ class KvPool:
 
     def fits(self, length: int) -> bool:
         """True if one row of ``length`` tokens fits into the memory budget."""
-        return self._rows_allowed(_rounded(length)) >= 1
+        return self._rows_allowed(self._rounded(length)) >= 1
 
     # ------------------------------------------------------------------ changing
 
@@ -271,10 +273,13 @@ class KvPool:
     def _positions_for(self, length: int) -> int:
         """What rows hold now, or half as much again where that is too little and affordable."""
         held = self._held
-        if _rounded(length) <= held:
+        if self._rounded(length) <= held:
             return held
-        ample = _rounded(max(length, 3 * held // 2))
-        return ample if self._rows_allowed(ample) >= self.max_rows else _rounded(length)
+        ample = self._rounded(max(length, 3 * held // 2))
+        return ample if self._rows_allowed(ample) >= self.max_rows else self._rounded(length)
+
+    def _rounded(self, length: int) -> int:
+        return _rounded(length, self.shape.grain)
 
     def _rows_allowed(self, positions: int) -> int:
         return min(self.max_rows, self.max_bytes // (positions * self.shape.bytes_per_token))
@@ -350,8 +355,8 @@ def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> 
 
 def row_bytes(shape: CacheShape, length: int) -> int:
     """Return the memory of a row that can hold so many tokens."""
-    return _rounded(length) * shape.bytes_per_token
+    return _rounded(length, shape.grain) * shape.bytes_per_token
 
 
-def _rounded(length: int) -> int:
-    return -(-(length + 1) // _GRAIN) * _GRAIN
+def _rounded(length: int, grain: int) -> int:
+    return -(-(length + 1) // grain) * grain

@@ -8,6 +8,7 @@ angles and softmax are float32.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from ..sampling import to_device
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
+from .paged_attention import PAGE, Kernel, Sequences, attend_paged, find_kernel
 
 _ROWS_HINT = 64  # batch size that the prepacked layout is chosen for
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
@@ -178,6 +180,11 @@ class FastDecoder:
         self._grouped = self._n_q != self._n_kv
         self._grain = grain_for(self._device)
         self._as_rows = self._device.type != "cpu"  # see GroupedAttention
+        found = find_kernel(self._device, dtype, (self._n_q, self._n_kv), self._dim)
+        self._kernel: Kernel | None = None if isinstance(found, str) else found
+        self.unpaged_because = found if isinstance(found, str) else None
+        if isinstance(found, str) and self._as_rows and dtype != torch.float32:
+            warnings.warn(f"the engine's attention goes by masks: {found}", stacklevel=2)
         self._eps = config.rms_norm_eps
         # x / sqrt(mean(x^2) + eps) = sqrt(n) * x / hypot(|x|, sqrt(n eps)); the factor is folded
         self._width = config.hidden_size
@@ -193,7 +200,10 @@ class FastDecoder:
     @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
-        return CacheShape(len(self._layers), self._n_kv, self._dim, self._dtype, self._device)
+        size = len(self._layers), self._n_kv, self._dim
+        if self._kernel is not None:
+            return CacheShape(*size, self._dtype, self._device, grain=PAGE)
+        return CacheShape(*size, self._dtype, self._device)
 
     @property
     def vocabulary(self) -> int:
@@ -236,6 +246,8 @@ class FastDecoder:
         ragged = Ragged.of(pieces, self._grain)
         if self._by_row:
             return self._feed_rows(pool, ragged, pieces)
+        if self._kernel is not None:
+            return self._feed_paged(pool, ragged, self._kernel)
         if self._as_rows:
             return self._feed_grouped(pool, ragged)
         move = self._move
@@ -281,6 +293,20 @@ class FastDecoder:
         slots = torch.stack([move(ragged.rows), positions])
         return self._run(pool, move(ragged.ids), slots, attend, last)
 
+    def _feed_paged(self, pool: KvPool, ragged: Ragged, kernel: Kernel) -> torch.Tensor:
+        """:meth:`feed` by one call for all pieces, see :mod:`.paged_attention`."""
+        last = ragged.last
+        sizes = np.diff(np.concatenate([[-1], last]))
+        where = Sequences.of(sizes, ragged.positions[last] + 1, ragged.rows[last], self._move)
+        final = where.single()
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            own = final if layer == len(self._layers) - 1 else where
+            return attend_paged(kernel, q, pool.data[layer, 0], pool.data[layer, 1], own)
+
+        slots = torch.stack([self._move(ragged.rows), self._move(ragged.positions)])
+        return self._run(pool, self._move(ragged.ids), slots, attend, self._move(last))
+
     def _feed_rows(self, pool: KvPool, ragged: Ragged, pieces: Sequence[Piece]) -> torch.Tensor:
         """:meth:`feed` with attention row by row: nothing is padded, and there is no mask."""
         slots = torch.stack([self._move(ragged.rows), self._move(ragged.positions)])
@@ -312,9 +338,21 @@ class FastDecoder:
         slots = torch.stack([torch.arange(count, device=self._device), positions])
         at = positions.clamp(max=n - 1)
         window = pool.data[:, :, :count, :, :n]
-        attend = self._one_grouped if self._as_rows else self._one_query
-        found = self._run(pool, self._move(front.tokens), slots, attend(window, at))
-        return front.pick(found)
+        if self._kernel is not None:
+            attend = self._one_paged(pool, rows, count, self._kernel)
+        else:
+            attend = (self._one_grouped if self._as_rows else self._one_query)(window, at)
+        return front.pick(self._run(pool, self._move(front.tokens), slots, attend))
+
+    def _one_paged(self, pool: KvPool, rows: Ids, count: int, kernel: Kernel) -> Attend:
+        """One query per row of the front; those that ride along see a single key."""
+        lengths = np.ones(count, np.int64)
+        lengths[rows] = pool.lengths[rows] + 1
+        every = np.arange(count)
+        where = Sequences.of(np.ones(count, np.int64), lengths, every, self._move)
+        return lambda q, layer: attend_paged(
+            kernel, q, pool.data[layer, 0], pool.data[layer, 1], where
+        )
 
     def _one_query(self, window: torch.Tensor, at: torch.Tensor) -> Attend:
         """One query per row as two batched products: half the time of the fused kernel on a CPU."""
