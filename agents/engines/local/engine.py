@@ -180,9 +180,9 @@ class TransformersEngine(CopiedEngine):
 
     @torch.inference_mode()
     def _step(self) -> None:
-        """Admit what waits, then one token for every running row."""
-        if self._waiting and len(self._batch) < self._max_batch:
-            self._admit()
+        """Admit what waits, and one token for every running row, in one pass or in two."""
+        if self._waiting and len(self._batch) < self._max_batch and self._admit():
+            return
         if not len(self._batch):
             return
         batch, pool = self._batch, self._pool
@@ -206,8 +206,12 @@ class TransformersEngine(CopiedEngine):
             )
         return job
 
-    def _admit(self) -> None:
-        """Give waiting requests rows, in the order of :meth:`_queue`, and run their new tokens."""
+    def _admit(self) -> bool:
+        """Give waiting requests rows, in the order of :meth:`_queue`, and run their new tokens.
+
+        Returns:
+            Whether the running rows had their next token in the same pass.
+        """
         admitted: list[Job] = []
         feeds: list[tuple[Job, int]] = []  # job, first token to feed
         twins: dict[int, list[Job]] = {}  # jobs with the same context as an admitted one
@@ -228,9 +232,10 @@ class TransformersEngine(CopiedEngine):
                 twins.setdefault(first, []).append(job)
             admitted.append(job)
         if not admitted:
-            return
+            return False
         self._waiting = [job for job in self._waiting if job.row is None]
-        logits = self._prefill(feeds)
+        old = len(self._batch)
+        logits, running = self._prefill(feeds, self._next_pieces() if self._forward.mixes else [])
         source = {id(job): i for i, (job, _) in enumerate(feeds)}
         for i, jobs in twins.items():
             lead = feeds[i][0]
@@ -240,9 +245,21 @@ class TransformersEngine(CopiedEngine):
         order = [source[id(job)] for job in admitted]
         if order != list(range(len(feeds))):
             logits = logits[torch.tensor(order, device=logits.device)]
-        old = len(self._batch)
         self._batch.add(admitted)
-        self._sample(np.arange(old, old + len(admitted)), logits)
+        if running is None:
+            self._sample(np.arange(old, old + len(admitted)), logits)
+            return False
+        self._sample(np.arange(len(self._batch)), torch.cat([running, logits]))
+        return True
+
+    def _next_pieces(self) -> list[Piece]:
+        """Return the last token of each running row as what is fed next."""
+        batch, pool = self._batch, self._pool
+        batch.locate()  # admitting may have moved rows
+        rows, tokens = batch.rows, batch.last_tokens()
+        pool.tokens[rows, pool.lengths[rows]] = tokens
+        each = zip(rows, pool.lengths[rows], tokens[:, None], strict=True)
+        return [Piece(int(row), int(length), token) for row, length, token in each]
 
     def _queue(self) -> list[Job]:
         """Return what waits in the order of admission.
@@ -278,8 +295,15 @@ class TransformersEngine(CopiedEngine):
         job.row = self._pool.acquire(job.max_cached)
         return None if job.row is None else 0
 
-    def _prefill(self, feeds: Sequence[tuple[Job, int]]) -> torch.Tensor:
-        """Run new tokens in chunks of similar lengths; logits in the order of ``feeds``."""
+    def _prefill(
+        self, feeds: Sequence[tuple[Job, int]], also: list[Piece]
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Run new tokens in chunks of similar lengths, with the first of them ``also``.
+
+        Returns:
+            Logits in the order of ``feeds``, and those of ``also``; None where that is empty.
+        """
+        running: torch.Tensor | None = None
         todo = sorted(range(len(feeds)), key=lambda i: len(feeds[i][0].ids) - feeds[i][1])
         logits: list[torch.Tensor] = []
         order: list[int] = []
@@ -296,13 +320,18 @@ class TransformersEngine(CopiedEngine):
             spans = [
                 (feeds[i][0], c, len(feeds[i][0].ids)) for i, c in zip(chunk, starts, strict=True)
             ]
-            logits.append(self._run(spans))
+            found = self._run(spans, also)
+            if also:
+                running, found, also = found[: len(also)], found[len(also) :], []
+            logits.append(found)
             order += chunk
         joined = torch.cat(logits) if len(logits) > 1 else logits[0]
-        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)]
+        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)], running
 
-    def _run(self, spans: Sequence[tuple[Job, int, int]]) -> torch.Tensor:
-        pieces = [
+    def _run(
+        self, spans: Sequence[tuple[Job, int, int]], also: Sequence[Piece] = ()
+    ) -> torch.Tensor:
+        pieces = [*also] + [
             Piece(job.row.index, start, job.ids[start:stop])
             for job, start, stop in spans
             if job.row is not None

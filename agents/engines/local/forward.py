@@ -54,6 +54,11 @@ class Forward(Protocol):
     wants_front: bool
 
     @property
+    def mixes(self) -> bool:
+        """Whether single tokens of running rows may be fed beside prompts without padding them."""
+        ...
+
+    @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
         ...

@@ -94,6 +94,7 @@ class HfForward:
     """
 
     wants_front = True
+    mixes = False
 
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         _refuse_unfit(model)

@@ -206,6 +206,11 @@ class FastDecoder:
         return CacheShape(*size, self._dtype, self._device)
 
     @property
+    def mixes(self) -> bool:
+        """Whether single tokens may be fed beside prompts at no more cost than their own."""
+        return self._kernel is not None
+
+    @property
     def vocabulary(self) -> int:
         """Number of logits."""
         return self._head.out_features
@@ -243,11 +248,11 @@ class FastDecoder:
 
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
+        if self._kernel is not None:
+            return self._feed_paged(pool, pieces, self._kernel)
         ragged = Ragged.of(pieces, self._grain)
         if self._by_row:
             return self._feed_rows(pool, ragged, pieces)
-        if self._kernel is not None:
-            return self._feed_paged(pool, ragged, self._kernel)
         if self._as_rows:
             return self._feed_grouped(pool, ragged)
         move = self._move
@@ -293,19 +298,21 @@ class FastDecoder:
         slots = torch.stack([move(ragged.rows), positions])
         return self._run(pool, move(ragged.ids), slots, attend, last)
 
-    def _feed_paged(self, pool: KvPool, ragged: Ragged, kernel: Kernel) -> torch.Tensor:
+    def _feed_paged(self, pool: KvPool, pieces: Sequence[Piece], kernel: Kernel) -> torch.Tensor:
         """:meth:`feed` by one call for all pieces, see :mod:`.paged_attention`."""
-        last = ragged.last
-        sizes = np.diff(np.concatenate([[-1], last]))
-        where = Sequences.of(sizes, ragged.positions[last] + 1, ragged.rows[last], self._move)
-        final = where.single()
+        sizes, starts, rows = np.array([(len(p.ids), p.start, p.row) for p in pieces]).T
+        ends = sizes.cumsum()
+        positions = np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)
+        where = Sequences.of(sizes, starts + sizes, rows.copy(), self._move)
+        single = where.single()
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
-            own = final if layer == len(self._layers) - 1 else where
+            own = single if layer == len(self._layers) - 1 else where
             return attend_paged(kernel, q, pool.data[layer, 0], pool.data[layer, 1], own)
 
-        slots = torch.stack([self._move(ragged.rows), self._move(ragged.positions)])
-        return self._run(pool, self._move(ragged.ids), slots, attend, self._move(last))
+        slots = self._move(np.stack([np.repeat(rows, sizes), positions]))
+        ids = np.concatenate([p.ids for p in pieces]).astype(np.int64, copy=False)
+        return self._run(pool, self._move(ids), slots, attend, self._move(ends - 1))
 
     def _feed_rows(self, pool: KvPool, ragged: Ragged, pieces: Sequence[Piece]) -> torch.Tensor:
         """:meth:`feed` with attention row by row: nothing is padded, and there is no mask."""

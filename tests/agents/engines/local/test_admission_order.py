@@ -30,6 +30,7 @@ class NoModel:
     """Gives every token the same chance, end-of-text none."""
 
     wants_front = False
+    mixes = False
     vocabulary = 420
     shape = CacheShape(1, 1, 1, torch.float32, torch.device("cpu"))
 

@@ -95,6 +95,49 @@ def test_an_engine_over_pages_samples_the_same(
     assert {reach for *_, reach in calls} == {PAGE}
 
 
+@pytest.mark.parametrize("mixes", [False, True])
+def test_prompts_and_running_rows_go_through_together(
+    mixes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compiled_loops", lambda: None)
+    net = model("Qwen2")
+    eng = engine(net, max_batch=4)
+    paged(eng) if mixes else None
+    eng._chunk = 24  # long prompts take several passes
+    passes: list[tuple[str, int]] = []
+    feed, decode = eng._forward.feed, eng._forward.decode
+
+    def fed(pool: Any, pieces: Any) -> Any:
+        passes.append(("feed", len(pieces)))
+        return feed(pool, pieces)
+
+    def decoded(pool: Any, rows: Any, tokens: Any) -> Any:
+        passes.append(("decode", len(rows)))
+        return decode(pool, rows, tokens)
+
+    monkeypatch.setattr(eng._forward, "feed", fed)
+    monkeypatch.setattr(eng._forward, "decode", decoded)
+    draws = np.random.default_rng(1)
+    asked = [
+        request(p, seed=i, max_tokens=int(draws.integers(2, 12)))
+        for i, p in enumerate([*prompts(11, low=2, high=60), *prompts(2, low=2)])
+    ]
+    steps: list[int] = []
+    step = eng._step
+    monkeypatch.setattr(eng, "_step", lambda: (steps.append(len(passes)), step())[1])
+    for r, done in zip(asked, ask(eng, *asked), strict=True):
+        same(done, ask(_PLAIN, r)[0])
+    # after the first step, one that admits has a pass of its own for it, or one for all
+    starts = list(zip(steps, [*steps[1:], len(passes)], strict=True))[1:]
+    both = [passes[a:b] for a, b in starts if {"feed", "decode"} <= {n for n, _ in passes[a:b]}]
+    assert bool(both) != mixes
+    if mixes:
+        assert any(name == "feed" and rows > 2 for name, rows in passes[2:])
+
+
+_PLAIN = engine(model("Qwen2"))
+
+
 def test_the_reference_proves_itself_and_others_are_refused() -> None:
     given = (CPU, torch.bfloat16, (4, 2), 16)
     assert prove_kernel(paged_reference, *given) is None
