@@ -163,3 +163,13 @@ def test_where_there_is_no_kernel_the_reason_is_named() -> None:
     assert eng._forward._kernel is None
     assert "CUDA's alone" in eng._forward.unpaged_because
     assert eng._pool.shape.grain == 64
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(("heads", "dim"), [((14, 2), 64), ((28, 4), 128), ((16, 8), 128)])
+def test_the_kernel_of_a_gpu_gives_the_reference_s_numbers(
+    heads: tuple[int, int], dim: int
+) -> None:
+    found = find_kernel(torch.device("cuda"), torch.bfloat16, heads, dim)
+    assert not isinstance(found, str), found

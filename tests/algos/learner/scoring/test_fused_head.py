@@ -225,3 +225,22 @@ def test_a_wide_product_is_not_rounded() -> None:
     exact = a.bfloat16().double() @ b.bfloat16().double().t()
     assert (half - exact).abs().max() < 1e-5
     assert ((a.bfloat16() @ b.bfloat16().t()).double() - exact).abs().max() > 1e-3
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_numbers_and_gradients_on_a_gpu_equal_those_of_a_cpu(dtype: torch.dtype) -> None:
+    found: list[list[Tensor]] = []
+    for device in ("cpu", "cuda"):
+        states, weight, targets, mix = (x.detach().to(device) for x in made(300, 64, 5000))
+        states.requires_grad_()
+        weight.requires_grad_()
+        how = settings_of(70 * 5000, dtype=dtype)
+        logprobs, entropies = fused_head(states, weight, targets, how)
+        (mix[0] @ logprobs + mix[1] @ entropies).backward()
+        grads = (states.grad, weight.grad)
+        found.append([logprobs.cpu(), entropies.cpu(), *(g.cpu() for g in grads if g is not None)])
+    for here, there in zip(*found, strict=True):
+        exact = dtype == torch.float32
+        torch.testing.assert_close(there, here, atol=1e-3 if exact else 0.05, rtol=1e-3)
