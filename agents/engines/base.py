@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -243,6 +244,11 @@ class EngineSource:
     own: Any = None
 
 
+OPEN_BATCHES = 1.5
+"""Episodes to keep open, in batches of an engine: while some of them are in their environments
+the others fill the batch, and the contexts of all have room in the cache."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class PendingRequest:
     """A request on its way.
@@ -274,6 +280,10 @@ class CopiedEngine(ABC):
         vocabulary: Number of token ids that it samples from.
         max_context: Maximum tokens that context and action may have together.
         when_full: What to change when memory runs out, a sentence.
+
+    Attributes:
+        max_open: Most episodes that should be played at a time, so that their contexts stay in the
+            cache from turn to turn; None for as many as there are.
     """
 
     def __init__(self, stops: StopRules, vocabulary: int, max_context: int, when_full: str) -> None:
@@ -281,6 +291,7 @@ class CopiedEngine(ABC):
         self._driver: PendingRequest | None = None
         self._stops, self._vocabulary, self._max_context = stops, vocabulary, max_context
         self._version = 0
+        self.max_open: int | None = None
         self._counts = np.zeros(3, dtype=np.int64)  # prompt, cached, sampled tokens
 
     @property
@@ -313,6 +324,16 @@ class CopiedEngine(ABC):
     def shares_weights(self) -> bool:
         """False: the engine samples from a copy."""
         return False
+
+    def settle(self, learner_bytes: int, *, in_turn: bool = False) -> None:  # noqa: B027 - a default
+        """Decide how much memory to take, beside a learner that is built but has not trained.
+
+        Args:
+            learner_bytes: What the learner will take of the device beyond what it has by now,
+                while the engine has its own; below 0 where it will have less.
+            in_turn: Whether :meth:`rest` is to give memory back for the learner, which gives up
+                its own while the engine plays.
+        """
 
     @abstractmethod
     def _pending(self) -> Iterable[PendingRequest]:
@@ -374,6 +395,11 @@ class CopiedEngine(ABC):
                 if request.signal is not None:
                     request.wake()
                     return
+
+
+def open_episodes(max_batch: int) -> int:
+    """Return how many episodes an engine should have open that samples so many actions at once."""
+    return math.ceil(OPEN_BATCHES * max_batch)
 
 
 def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[Ids, int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -109,23 +110,47 @@ def draw(logits: torch.Tensor, settings: DrawSettings, uniform: npt.NDArray[np.f
     cut = (settings.top_p < 1) | (settings.top_k > 0)
     if device.type == "cpu" and not cut.any() and (kernels := compiled_loops()) is not None:
         return _draw_native(kernels, logits, settings.temperature, uniform)
+    return _draw_by_torch(logits, settings, uniform, one_wait=device.type != "cpu")
+
+
+def to_device(array: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
+    """Return an array as a tensor on a device; a GPU fetches it while the host goes on."""
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def _draw_by_torch(
+    logits: torch.Tensor,
+    settings: DrawSettings,
+    uniform: npt.NDArray[np.float32],
+    *,
+    one_wait: bool,
+) -> Drawn:
+    """See :func:`draw`; with ``one_wait`` the host waits for the device once, for the results."""
+    device = logits.device
+    cut = (settings.top_p < 1) | (settings.top_k > 0)
     greedy = settings.temperature == 0
     heat = np.where(greedy, np.float32(1), settings.temperature)
     if (heat != 1).any():
-        logits = logits / torch.from_numpy(heat).to(device)[:, None]
+        logits = logits / to_device(heat, device)[:, None]
     probs = logits.softmax(-1)
     # log-sum-exp from the two maxima is one cheap pass each instead of a second exponential
     log_total = logits.amax(-1) - probs.amax(-1).log()
-    expected = torch.linalg.vecdot(probs, logits)
-    if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
+    if one_wait:
         expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
+    else:
+        expected = torch.linalg.vecdot(probs, logits)
+        if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
+            expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
     entropies = (log_total - expected).clamp_(0.0)
     masses = _cut(probs, settings, cut) if cut.any() else probs
-    tokens = _invert(masses, torch.from_numpy(uniform).to(device))
+    tokens = _invert(masses, to_device(uniform, device))
     if greedy.any():
-        tokens = torch.where(torch.from_numpy(greedy).to(device), logits.argmax(-1), tokens)
+        tokens = torch.where(to_device(greedy, device), logits.argmax(-1), tokens)
     logprobs = logits.gather(-1, tokens[:, None])[:, 0] - log_total
-    if device.type != "cpu":
+    if one_wait:
         packed = torch.stack([tokens.double(), logprobs.double(), entropies.double()]).cpu()
         tokens, logprobs, entropies = packed[0].long(), packed[1].float(), packed[2].float()
     return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
@@ -188,12 +213,12 @@ def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Ten
 
 def _cut(probs: torch.Tensor, settings: DrawSettings, cut: npt.NDArray[np.bool_]) -> torch.Tensor:
     """Zero the mass outside top-k and the nucleus in the rows that ask for it."""
-    rows = torch.from_numpy(np.flatnonzero(cut)).to(probs.device)
+    rows = to_device(np.flatnonzero(cut), probs.device)
     sub = probs[rows]
     size = sub.shape[-1]
     top_k = np.where(settings.top_k[cut] > 0, settings.top_k[cut], size)
-    keep_k = torch.from_numpy(np.minimum(top_k, size)).to(probs.device)
-    top_p = torch.from_numpy(settings.top_p[cut]).to(probs.device)
+    keep_k = to_device(np.minimum(top_k, size), probs.device)
+    top_p = to_device(settings.top_p[cut], probs.device)
     ordered, order = sub.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(size, device=probs.device)
     ordered = ordered.masked_fill(rank >= keep_k[:, None], 0.0)

@@ -52,6 +52,23 @@ def choose_attention(model: Any, wanted: Attention, device: Any) -> Chosen:
     return Chosen("eager", f"attention is eager: {'; '.join(reasons)}")
 
 
+def avoid_planned_kernels(device: Any) -> None:
+    """Switch cuDNN's attention off in this process where models are on CUDA.
+
+    On recent GPUs torch takes it first, and it builds a plan for every new shape, 0.1 to 0.5
+    seconds each time; the shapes of sampling and training change all the time. Flash and
+    memory-efficient attention, which come next, take any shape as it is.
+
+    Args:
+        device: The torch device of a model; nothing happens for a CPU.
+    """
+    if device.type != "cuda":
+        return
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def set_attention(model: Any, wanted: Attention, device: Any) -> str:
     """Switch a model to the chosen implementation; returns the reason of a fall-back, or ``""``."""
     chosen = choose_attention(model, wanted, device)

@@ -22,8 +22,10 @@ from .batching.micro_batch import MicroBatch
 from .batching.rows import Row, mini_batches, rows_of
 from .critic import Critic
 from .loss_traits import silent_without_advantage
+from .memory_needs import MemoryNeeds, gradient_bytes, head_bytes, moment_bytes
 from .model_bundle import Models
 from .observation_loss import with_observations
+from .offload import Offload, check_offload
 from .optimizers import make_optimizer
 from .parallel.team import Team, clip_norm
 from .settings import LearnerSettings
@@ -81,6 +83,11 @@ class Learner:
             for params, lr in zip(self._param_groups(), self._base_lrs(), strict=True)
         ]
         self.optimizer = make_optimizer(groups, recipe.optim, self.models.settings.optimizer)
+        device, processes = self.models.tokens.device, self.models.team.ranks.world_size
+        check_offload(self.models.settings, device, processes)
+        self.offload: Offload | None = None
+        if self.models.settings.offload:
+            self.offload = Offload(self.optimizer, self.models.frozen, device)
 
     @property
     def critic(self) -> Critic | None:
@@ -95,6 +102,40 @@ class Learner:
         """Apply changes of :meth:`whole_policy`."""
         self.models.team.spread(self.policy)
 
+    # ------------------------------------------------------------------ memory
+
+    def needs(self) -> MemoryNeeds:
+        """Return what the next update will take of the device beyond what is there now."""
+        models, settings = self.models, self.models.settings
+        trained = [p for group in self._param_groups() for p in group]
+        head = self.policy.get_output_embeddings()
+        entries = models.tokens.piece_entries
+        return MemoryNeeds(
+            gradients=gradient_bytes(trained),
+            moments=moment_bytes(trained, self.optimizer.state, settings.optimizer),
+            activations=models.activation_bytes(),
+            narrowed=models.narrowed_bytes(),
+            head=0 if head is None else head_bytes(head.weight, entries, half=models.tokens.half),
+        )
+
+    def bytes_beside_engine(self) -> int:
+        """Return what it will take beyond what it has now, while an engine has its own memory.
+
+        With ``offload`` both take turns: what rests in main memory meanwhile counts below 0.
+        """
+        return self.needs().total if self.offload is None else -self.offload.frozen_bytes
+
+    def rest(self) -> None:
+        """Nothing will be asked until rollouts are there: free gradients, move what may go."""
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.offload is not None:
+            self.offload.rest()
+
+    def wake(self) -> None:
+        """Bring back what rests."""
+        if self.offload is not None:
+            self.offload.wake()
+
     # ------------------------------------------------------------------ scoring
 
     def logprobs(self, forest: Forest) -> list[Floats]:
@@ -107,6 +148,7 @@ class Learner:
         Raises:
             BadValueError: The recipe asked for no reference.
         """
+        self.wake()
         return self.models.ref_logprobs(rows_of(forest))
 
     def teacher_logprobs(self, forest: Forest) -> list[Floats]:
@@ -115,6 +157,7 @@ class Learner:
         Raises:
             BadValueError: The recipe names no teacher.
         """
+        self.wake()
         return self.models.teacher_logprobs(rows_of(forest))
 
     def values(self, forest: Forest) -> list[Floats]:
@@ -164,6 +207,7 @@ class Learner:
         rows = rows_of(forest)
         if not rows:
             return {}
+        self.wake()
         streams = self._streams(rows, annotations, credits)
         log = UpdateLog()
         if "old_logprobs" in streams:

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...agents.models.attention import set_attention
-from ...agents.models.loading import load_model
+from ...agents.models.attention import avoid_planned_kernels, set_attention
+from ...agents.models.loading import context_limit, load_model
 from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError
 from ..core.forest import Ids
 from ..core.protocols import Floats
 from ..core.recipe import Recipe
-from .batching.micro_batch import Batching, MicroBatch
+from .batching.micro_batch import Batching, Columns, MicroBatch
 from .batching.prefix_sharing import why_not_shared
 from .batching.rows import Row
 from .critic import Critic
@@ -80,6 +80,7 @@ class Models:
     ) -> None:
         self.team = team or Team()
         self.policy = policy.eval()
+        avoid_planned_kernels(next(policy.parameters()).device)
         self.settings = settings
         self._name, self._temperature = recipe.name, recipe.temperature
         self.tokens = TokenModel(
@@ -99,9 +100,13 @@ class Models:
             whole_trees=recipe.loss.whole_trees,
             always=quick is not None,
             fitting=self._fitting_rows() if quick is None else None,
+            columns=Columns.on(self.tokens.device, context_limit(policy)),
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)
+        self._kept: KeptMemory | None = None
+        if self.tokens.device.type == "cuda":
+            self._measure_kept()  # before the weights are cut up
         frozen = self.reference.model if self.reference else None
         taught = self.teacher.model if self.teacher else None
         others = [m for m in (self.critic, frozen, taught) if m is not None and m is not policy]
@@ -177,6 +182,37 @@ class Models:
             if counts:
                 out |= dict(zip(micro, values, strict=True))
         return np.array(self.team.complete(out), np.float32)
+
+    @property
+    def frozen(self) -> list[Any]:
+        """Models that never change, and that are not the policy itself."""
+        found = [one.model for one in (self.reference, self.teacher) if one is not None]
+        return [model for model in found if model is not self.policy]
+
+    def activation_bytes(self) -> int:
+        """Return what a micro batch keeps for its backward pass, the output layer left out."""
+        kept = self._measure_kept()
+        tokens = self.settings.micro_batch_tokens
+        longest = min(tokens, context_limit(self.policy) or tokens)
+        found = kept.of(tokens, longest)
+        if self.settings.gradient_checkpointing:
+            config = self.policy.config
+            layers, width = int(config.num_hidden_layers), int(config.hidden_size)
+            found = tokens * layers * width * 4 + found / layers
+        own = self.critic is not None and self.critic.kind == "own"
+        return int(found * (2 if own else 1))
+
+    def narrowed_bytes(self) -> int:
+        """Return what copies of float32 weights in the products' format take."""
+        own = self.critic if self.critic is not None and self.critic.kind == "own" else None
+        weights = [p for m in (self.policy, own) if m is not None for p in m.parameters()]
+        exact = sum(p.numel() for p in weights if p.dtype == torch.float32)
+        return 2 * exact if self.tokens.half else 0
+
+    def _measure_kept(self) -> KeptMemory:
+        if self._kept is None:
+            self._kept = KeptMemory.measured(self.tokens, self.tokens.device)
+        return self._kept
 
     def memory_hint(self) -> str:
         """Return a sentence on which setting to change when memory is full."""

@@ -31,6 +31,9 @@ class LearnerSettings:
         optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).
         liger: Run norms, rotary embedding and gated layers by Liger's fused kernels (CUDA, needs
             liger-kernel).
+        offload: Keep the optimiser's moments, a reference and a teacher in main memory while the
+            engine plays on the same GPU, whose cache makes room for them afterwards: longer
+            contexts and larger models for some seconds more per step (CUDA, one process).
     """
 
     micro_batch_tokens: int = 8192
@@ -40,6 +43,7 @@ class LearnerSettings:
     gradient_checkpointing: bool = False
     optimizer: OptimizerKind = "adamw"
     liger: bool = False
+    offload: bool = False
 
     def __post_init__(self) -> None:
         if self.micro_batch_tokens < 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ...agents.engines.base import Completion, Engine, Request, Sampling
+from ...agents.engines.base import Completion, CopiedEngine, Engine, Request, Sampling
 from ...agents.rendering.factory import Renderer
 from ...agents.scripted import text_env
 from ...envs.core.batched_calls import call_env
@@ -177,6 +178,7 @@ class EpisodeRunner:
         self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
         self.record_states = record_states
+        self.max_open = engine.max_open if isinstance(engine, CopiedEngine) else None
         self.record_gold = False  # whether contexts begin with the accepted final answers
         self.hints: ContextLogprobs | None = None  # what demonstrations turns hold, if any
         self.fault = ""  # the last error message of a failed environment
@@ -212,10 +214,16 @@ class EpisodeRunner:
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
-        """Play one group per start concurrently; ``tick`` is called after each."""
+        """Play one group per start concurrently; ``tick`` is called after each.
+
+        Where the engine names a limit of open episodes, later groups begin as earlier ones end.
+        """
+        limit = self.max_open
+        gate = None if limit is None else asyncio.Semaphore(max(1, limit // rollout.max_paths))
 
         async def one(start: Start) -> Group:
-            group = await rollout(self, start)
+            async with gate or nullcontext():
+                group = await rollout(self, start)
             tick()
             return group
 

@@ -24,6 +24,7 @@ from ..core.forest_io import load_forest, save_forest
 from ..runs.run_dir import read_json, write_json
 from ..runs.timer import Clock
 from .collect import RolloutBatch
+from .streams import NoStreams, Streams
 
 T = TypeVar("T")
 Play = Callable[[int], Coroutine[Any, Any, "Rollouts"]]
@@ -76,11 +77,13 @@ class SyncPipeline(Pipeline):
     Args:
         play: Plays a step.
         engine: Samples for it.
+        streams: Orders the hand-over of weights; None where a call returns when its work is done.
     """
 
-    def __init__(self, play: Play, engine: TrainingEngine) -> None:
+    def __init__(self, play: Play, engine: TrainingEngine, streams: Streams | None = None) -> None:
         self._play = play
         self._engine = engine
+        self._streams = streams or NoStreams()
         self._loop = asyncio.Runner()
         self._new: tuple[int, Any] | None = None
 
@@ -111,11 +114,10 @@ class SyncPipeline(Pipeline):
     def _sync(self) -> None:
         if self._new is not None:
             version, model = self._new
+            self._streams.wait_for(self._streams.mark())  # an engine may read on another stream
             self._engine.sync(model, version)
+            self._streams.finish()
             self._new = None
-
-
-T = TypeVar("T")
 
 
 class AsyncPipeline(Pipeline):
@@ -126,6 +128,8 @@ class AsyncPipeline(Pipeline):
         engine: Samples for it; nobody else may use it.
         max_lag: Updates that a step's weights may be behind those that it trains.
         ready: Rollouts of the next steps that were played before, as of a resumed run.
+        streams: Orders engine and learner on one device; None where a call returns when its work
+            is done.
     """
 
     def __init__(
@@ -134,7 +138,10 @@ class AsyncPipeline(Pipeline):
         engine: TrainingEngine,
         max_lag: int,
         ready: Mapping[int, Rollouts] | None = None,
+        streams: Streams | None = None,
     ) -> None:
+        self._streams = streams or NoStreams()
+        self._built = self._streams.mark()  # the engine's own weights are on their way
         self._play = play
         self._engine = engine
         self._max_lag = max_lag
@@ -166,7 +173,8 @@ class AsyncPipeline(Pipeline):
         """Queue the weights behind rollouts that still use older ones."""
         if self._max_lag > 1:  # the learner continues before the engine's turn comes
             model = copy.deepcopy(model)
-        self._sync = self._submit(lambda: self._take_weights(version, model))
+        updated = self._streams.mark()
+        self._sync = self._submit(lambda: self._take_weights(version, model, updated))
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run it behind all that is queued, which ends with the newest weights."""
@@ -200,7 +208,9 @@ class AsyncPipeline(Pipeline):
         if self._broken is not None:
             raise self._broken
         try:
-            return work()
+            self._streams.wait_for(self._built)
+            with self._streams.playing():
+                return work()
         except BaseException as fault:
             self._broken = fault
             raise
@@ -211,9 +221,12 @@ class AsyncPipeline(Pipeline):
         done.seconds["rollout"] = clock.lap("rollout")
         return done
 
-    def _take_weights(self, version: int, model: Any) -> float:
+    def _take_weights(self, version: int, model: Any, updated: Any) -> float:
+        """Take the weights once the update has written them, and before the next one begins."""
         clock = Clock()
+        self._streams.wait_for(updated)
         self._engine.sync(model, version)
+        self._streams.finish()
         return clock.lap("sync")
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -176,6 +176,12 @@ class TrainConfig(TrainSettings):
                 f"training: max_lag is {lag}, so the engine plays while the learner trains, but "
                 "vllm.sleep frees its memory meanwhile. Switch one of them off."
             )
+        if lag is not None and self.learner.offload:
+            raise BadValueError(
+                f"training: max_lag is {lag}, so the engine plays beside the learner, but "
+                "learner.offload lets them take turns on the GPU's memory. Leave one of them out "
+                "(--max-lag, --offload)."
+            )
         if cap and not cap >= 1:
             raise BadValueError(
                 f"training: importance_cap is {cap}; expected at least 1, or 0 for no weights."
@@ -186,6 +192,8 @@ class TrainConfig(TrainSettings):
         found = plain_data(self)
         if self.warm_start is None:  # as in runs from before there was such a thing
             del found["warm_start"]
+        if not self.learner.offload:  # likewise
+            del found["learner"]["offload"]
         return {**found, "model_digest": model_digest}
 
 

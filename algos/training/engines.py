@@ -7,13 +7,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 
-from ...agents.engines.base import Sampling, TrainingEngine
+from ...agents.engines.base import CopiedEngine, Sampling, TrainingEngine
 from ...agents.engines.factory import build_engine
 from ...agents.rendering.factory import Renderer
 from ...envs.core.errors import BadValueError
 from ..core.forest import Group
 from ..core.protocols import Rollout, Start
 from ..evaluation.evaluate import EvalSet
+from ..learner.learner import Learner
 from ..rollouts import EpisodeRunner
 from ..runs.process_group import Channel, Ranks
 from .config import TrainConfig
@@ -112,3 +113,13 @@ def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:
             "learner's own module, which changes in the middle of an action. Give the engine a "
             "copy, or leave max_lag out."
         )
+
+
+def settle(engine: TrainingEngine, learner: Learner) -> None:
+    """Let an engine on the learner's GPU decide how much memory it takes.
+
+    Raises:
+        BadValueError: The learner leaves no room for a single context.
+    """
+    if isinstance(engine, CopiedEngine) and learner.models.tokens.device.type == "cuda":
+        engine.settle(learner.bytes_beside_engine(), in_turn=learner.offload is not None)

@@ -44,6 +44,7 @@ from ..rollouts.stats import (
     tokens_sampled,
 )
 from ..rollouts.step_limits import Played, StepLimits
+from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.loggers import Logger
@@ -55,7 +56,7 @@ from ..runs.timer import Clock
 from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import Credited, assign_credit
-from .engines import EngineMaker, check_overlap, make_engine, make_runner
+from .engines import EngineMaker, check_overlap, make_engine, make_runner, settle
 from .policy import check_teacher, load_policy
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
@@ -157,6 +158,7 @@ class Trainer(Closing):
             seed=config.seed,
             team=Team(self.ranks.learner),
         )
+        settle(self.engine, self.learner)
         self.importance_cap = importance_cap(
             config.importance_cap,
             config.recipe,
@@ -319,6 +321,7 @@ class Trainer(Closing):
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
         self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
+        self.learner.rest()
         return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
 
     def _replay(self, credited: Credited, share: float) -> dict[str, float]:
@@ -399,12 +402,13 @@ class Trainer(Closing):
 
     def _make_pipeline(self) -> Pipeline:
         """Create the pipeline, resuming with rollouts that were played ahead."""
+        streams = streams_for(self.learner.models.tokens.device)
         if self.config.max_lag is None:
-            return SyncPipeline(self._play, self.engine)
+            return SyncPipeline(self._play, self.engine, streams)
         ready = load_pending(self.writer.pending, self.counters.step)
         for step, rollouts in ready.items():
             self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)
-        return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready)
+        return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready, streams)
 
     def _save(self, *, wait: bool = True) -> int:
         pending = self.pipeline.pending(wait=wait)

@@ -25,6 +25,7 @@ class Command:
         lora_rank: Plan for adapters of this rank in place of the weights.
         max_batch: Actions that a device samples at a time; left out: those of the preset.
         micro_batch_tokens: Tokens of one forward pass of training; left out: those of the preset.
+        offload: Plan for moments and reference in main memory while the engine plays (one device).
     """
 
     preset: str | None = None
@@ -36,6 +37,7 @@ class Command:
     lora_rank: int = 0
     max_batch: int | None = None
     micro_batch_tokens: int | None = None
+    offload: bool = False
 
 
 def run(command: Command) -> None:
@@ -52,7 +54,7 @@ def run(command: Command) -> None:
         tflops=command.tflops,
         utilisation=command.utilisation,
     )
-    made = plan(chosen, hardware, command.lora_rank)
+    made = plan(chosen, hardware, command.lora_rank, offload=command.offload)
     console = table_console()
     say(f"[bold]{chosen.name}[/]: {chosen.paper}")
     say(
@@ -87,7 +89,11 @@ def memory_table(made: ResourcePlan) -> Table:
     table = plain_table("memory per GPU", right=["GB"])
     for name, count in made.memory.items():
         table.add_row(name, f"{count / GB:.2f}")
-    table.add_row("[bold]together[/]", f"[bold]{made.total / GB:.2f}[/]")
+    if made.offload:
+        table.add_row("[bold]while the engine plays[/]", f"[bold]{made.playing / GB:.2f}[/]")
+        table.add_row("[bold]while the learner updates[/]", f"[bold]{made.updating / GB:.2f}[/]")
+    else:
+        table.add_row("[bold]together[/]", f"[bold]{made.total / GB:.2f}[/]")
     return table
 
 
@@ -95,7 +101,10 @@ def verdict(chosen: Preset, hardware: Hardware, made: ResourcePlan, lora_rank: i
     """Say whether it fits, and what to do where it does not."""
     free = (made.capacity - made.total) / GB
     if made.fits:
-        return f"fits, {free:.1f} GB to spare"
+        return (
+            f"fits, {free:.1f} GB to spare; the cache holds one full batch here, and the engine "
+            "takes what is left for up to two"
+        )
     least = min_gpus(chosen, hardware, lora_rank)
     more = f"--gpus {least} suffices; or " if least else ""
     options = {"activations": "--micro-batch-tokens", "engine's cache": "--max-batch"}

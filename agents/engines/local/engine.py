@@ -8,12 +8,14 @@ that ends frees its place at once, and there is no barrier between turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from ....envs.core.errors import BadValueError, EpisodeError
+from ...models.attention import avoid_planned_kernels
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
 from ...models.lora import merged
 from ...rendering.token_text import TokenText
@@ -25,11 +27,12 @@ from ..base import (
     Request,
     StopReason,
     check_request,
+    open_episodes,
 )
 from ..sampling import compiled_loops, draw
 from ..stopping import StopRules, end_ids
 from .forward import Forward, Piece
-from .kv_cache import Ids, KvPool
+from .kv_cache import Ids, KvPool, row_bytes
 from .packed_decoder import FastDecoder, why_not_fast
 from .scheduler import Batch, Job
 
@@ -51,6 +54,11 @@ class TransformersEngine(CopiedEngine):
             log-probabilities are then about 1e-2 from those of float32.
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
+
+    Attributes:
+        live_first: Whether requests whose cache is alive are admitted before others that came
+            earlier, as on CUDA. The tokens are the same up to the rounding of batched arithmetic,
+            so a CPU, whose runs are published to the last digit, keeps to the order of arrival.
 
     Raises:
         BadValueError: A bad setting, or a model that this engine cannot sample from.
@@ -76,13 +84,22 @@ class TransformersEngine(CopiedEngine):
             check_context(model, max_context)
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         device = next(model.parameters()).device
+        avoid_planned_kernels(device)
         self._forward = choose_forward(model, resolve_dtype(dtype, device), longest)
-        self._pool = KvPool(self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device))
+        shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
+        self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
+        on_cpu = device.type == "cpu"
+        self._pool = KvPool(
+            shape, rows, size if on_cpu else min(size, self._cache.most), fixed=not on_cpu
+        )
         vocabulary = self._forward.vocabulary
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         super().__init__(stops, vocabulary, longest, when_full)
-        self._chunk = 1024 if device.type == "cpu" else 16_384
+        self._device, self._in_turn = device, False
+        self._chunk = 1024 if on_cpu else 16_384
+        self.live_first = not on_cpu
+        self.max_open = None if on_cpu else open_episodes(max_batch)
         self._max_batch = max_batch
         self._waiting: list[Job] = []
         self._batch = Batch()
@@ -91,8 +108,23 @@ class TransformersEngine(CopiedEngine):
         """The handle will not be used again."""
         self._pool.release(cache)
 
+    def settle(self, learner_bytes: int, *, in_turn: bool = False) -> None:
+        """Fix the memory for keys and values on CUDA; on a CPU it grows as before.
+
+        Raises:
+            BadValueError: One context would not fit into what is left.
+        """
+        if self._device.type == "cpu":
+            return
+        self._in_turn = in_turn
+        if not self._cache.given:
+            free, total = device_memory(self._device)
+            self._pool.give_back(self._cache.settled(free, total, learner_bytes))
+
     def rest(self) -> None:
-        """The memory stays: handles of unfinished episodes live in it."""
+        """Give the cache's memory back where the learner needs it; else it stays as it is."""
+        if self._in_turn and not self._pending():
+            self._pool.give_back()
 
     def sync(self, model: Any, version: int | None = None) -> None:
         """Take the learner's present weights; every cache handle dies.
@@ -148,9 +180,9 @@ class TransformersEngine(CopiedEngine):
 
     @torch.inference_mode()
     def _step(self) -> None:
-        """Admit what waits, then one token for every running row."""
-        if self._waiting and len(self._batch) < self._max_batch:
-            self._admit()
+        """Admit what waits, and one token for every running row, in one pass or in two."""
+        if self._waiting and len(self._batch) < self._max_batch and self._admit():
+            return
         if not len(self._batch):
             return
         batch, pool = self._batch, self._pool
@@ -174,20 +206,24 @@ class TransformersEngine(CopiedEngine):
             )
         return job
 
-    def _admit(self) -> None:
-        """Give waiting requests rows, first come first served, and run their new tokens."""
+    def _admit(self) -> bool:
+        """Give waiting requests rows, in the order of :meth:`_queue`, and run their new tokens.
+
+        Returns:
+            Whether the running rows had their next token in the same pass.
+        """
         admitted: list[Job] = []
         feeds: list[tuple[Job, int]] = []  # job, first token to feed
         twins: dict[int, list[Job]] = {}  # jobs with the same context as an admitted one
         seen: dict[bytes, int] = {}
-        while self._waiting and len(self._batch) + len(admitted) < self._max_batch:
-            job = self._waiting[0]
+        for job in self._queue():
+            if len(self._batch) + len(admitted) == self._max_batch:
+                break
             key = job.ids.tobytes()
             first = seen.get(key)
             cut = self._place(job) if first is None else self._place_twin(job)
             if cut is None:
                 break
-            self._waiting.pop(0)
             self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
             if first is None:
                 seen[key] = len(feeds)
@@ -196,8 +232,10 @@ class TransformersEngine(CopiedEngine):
                 twins.setdefault(first, []).append(job)
             admitted.append(job)
         if not admitted:
-            return
-        logits = self._prefill(feeds)
+            return False
+        self._waiting = [job for job in self._waiting if job.row is None]
+        old = len(self._batch)
+        logits, running = self._prefill(feeds, self._next_pieces() if self._forward.mixes else [])
         source = {id(job): i for i, (job, _) in enumerate(feeds)}
         for i, jobs in twins.items():
             lead = feeds[i][0]
@@ -207,9 +245,31 @@ class TransformersEngine(CopiedEngine):
         order = [source[id(job)] for job in admitted]
         if order != list(range(len(feeds))):
             logits = logits[torch.tensor(order, device=logits.device)]
-        old = len(self._batch)
         self._batch.add(admitted)
-        self._sample(np.arange(old, old + len(admitted)), logits)
+        if running is None:
+            self._sample(np.arange(old, old + len(admitted)), logits)
+            return False
+        self._sample(np.arange(len(self._batch)), torch.cat([running, logits]))
+        return True
+
+    def _next_pieces(self) -> list[Piece]:
+        """Return the last token of each running row as what is fed next."""
+        batch, pool = self._batch, self._pool
+        batch.locate()  # admitting may have moved rows
+        rows, tokens = batch.rows, batch.last_tokens()
+        pool.tokens[rows, pool.lengths[rows]] = tokens
+        each = zip(rows, pool.lengths[rows], tokens[:, None], strict=True)
+        return [Piece(int(row), int(length), token) for row, length, token in each]
+
+    def _queue(self) -> list[Job]:
+        """Return what waits in the order of admission.
+
+        An episode's next turn finds its cache only until the rows are needed for others: were all
+        first turns admitted first, every later one of many episodes would start from nothing.
+        """
+        if not self.live_first:
+            return self._waiting
+        return sorted(self._waiting, key=lambda job: not self._pool.alive(job.request.cache))
 
     def _place(self, job: Job) -> int | None:
         """Give a job a row; how many of its tokens are cached there, None if it must wait."""
@@ -235,8 +295,15 @@ class TransformersEngine(CopiedEngine):
         job.row = self._pool.acquire(job.max_cached)
         return None if job.row is None else 0
 
-    def _prefill(self, feeds: Sequence[tuple[Job, int]]) -> torch.Tensor:
-        """Run new tokens in chunks of similar lengths; logits in the order of ``feeds``."""
+    def _prefill(
+        self, feeds: Sequence[tuple[Job, int]], also: list[Piece]
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Run new tokens in chunks of similar lengths, with the first of them ``also``.
+
+        Returns:
+            Logits in the order of ``feeds``, and those of ``also``; None where that is empty.
+        """
+        running: torch.Tensor | None = None
         todo = sorted(range(len(feeds)), key=lambda i: len(feeds[i][0].ids) - feeds[i][1])
         logits: list[torch.Tensor] = []
         order: list[int] = []
@@ -253,13 +320,18 @@ class TransformersEngine(CopiedEngine):
             spans = [
                 (feeds[i][0], c, len(feeds[i][0].ids)) for i, c in zip(chunk, starts, strict=True)
             ]
-            logits.append(self._run(spans))
+            found = self._run(spans, also)
+            if also:
+                running, found, also = found[: len(also)], found[len(also) :], []
+            logits.append(found)
             order += chunk
         joined = torch.cat(logits) if len(logits) > 1 else logits[0]
-        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)]
+        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)], running
 
-    def _run(self, spans: Sequence[tuple[Job, int, int]]) -> torch.Tensor:
-        pieces = [
+    def _run(
+        self, spans: Sequence[tuple[Job, int, int]], also: Sequence[Piece] = ()
+    ) -> torch.Tensor:
+        pieces = [*also] + [
             Piece(job.row.index, start, job.ids[start:stop])
             for job, start, stop in spans
             if job.row is not None
@@ -350,6 +422,61 @@ def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
     from .hf_forward import HfForward  # transformers is slow to import
 
     return HfForward(model, dtype, max_context)
+
+
+RESERVE = 0.08
+"""Share of a device's memory that neither engine nor learner plans with: context and gaps."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheNeeds:
+    """What the key-value cache of an engine can use.
+
+    Attributes:
+        row: Bytes of one context of the greatest length.
+        rows: Contexts that it holds at most.
+        given: Whether its size was asked for, and is not to be decided here.
+    """
+
+    row: int
+    rows: int
+    given: bool
+
+    @property
+    def most(self) -> int:
+        """Bytes beyond which there is nothing to keep."""
+        return self.row * self.rows
+
+    def settled(self, free: int, total: int, learner_bytes: int) -> int:
+        """Return the bytes for the cache.
+
+        Args:
+            free: Of the device, now.
+            total: Of the device.
+            learner_bytes: What the learner will take beyond what it has.
+
+        Raises:
+            BadValueError: One context does not fit.
+        """
+        left = free - learner_bytes - int(RESERVE * total)
+        if left < self.row:
+            gb = [f"{n / 1e9:.1f} GB" for n in (free, learner_bytes, max(0, left), self.row)]
+            raise BadValueError(
+                f"engine: {gb[0]} of the device are free, and the learner will take {gb[1]} of "
+                f"them for gradients, moments and activations. {gb[2]} are left for keys and "
+                f"values, but one whole context takes {gb[3]}. Lower micro_batch_tokens or "
+                "max_context, or turn on gradient_checkpointing, offload or adapters "
+                "(--micro-batch-tokens, --max-context, --gradient-checkpointing, --offload, "
+                "--lora-rank)."
+            )
+        return min(left, self.most)
+
+
+def device_memory(device: torch.device) -> tuple[int, int]:
+    """Return free and total bytes of a CUDA device; what torch keeps unused counts as free."""
+    free, total = torch.cuda.mem_get_info(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + unused, total
 
 
 def cache_bytes(gib: float | None, device: torch.device) -> int:

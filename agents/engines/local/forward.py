@@ -10,9 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..sampling import to_device
 from .kv_cache import CacheShape, KvPool
 
 Ids = npt.NDArray[np.int64]
+GRAIN = 64
+"""Widths are rounded up to a multiple of this on CUDA, so that shapes repeat from step to step."""
+
+
+def grain_for(device: torch.device) -> int:
+    """Return what widths are rounded up to a multiple of: 1 (not at all) on a CPU."""
+    return 1 if device.type == "cpu" else GRAIN
+
+
+def round_up(n: int, grain: int) -> int:
+    """Return the smallest multiple of ``grain`` that is not below ``n``."""
+    return -(-n // grain) * grain
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,11 @@ class Forward(Protocol):
     """
 
     wants_front: bool
+
+    @property
+    def mixes(self) -> bool:
+        """Whether single tokens of running rows may be fed beside prompts without padding them."""
+        ...
 
     @property
     def shape(self) -> CacheShape:
@@ -74,7 +92,7 @@ class Forward(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Index maps of pieces of unequal lengths ``[k]``, the longest of ``width`` tokens.
+    """Index maps of pieces of unequal lengths ``[k]``, none longer than ``width`` tokens.
 
     Attributes:
         ids: All tokens, one piece after the other, ``[total]``.
@@ -97,14 +115,14 @@ class Ragged:
     end: int
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece]) -> Ragged:
-        """Lay pieces out."""
+    def of(cls, pieces: Sequence[Piece], grain: int = 1) -> Ragged:
+        """Lay pieces out, their width rounded up to a multiple of ``grain``."""
         sizes = np.array([len(p.ids) for p in pieces])
         starts = np.array([p.start for p in pieces])
         ends = sizes.cumsum()
         within = np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
         owner = np.repeat(np.arange(len(pieces)), sizes)
-        width = int(sizes.max())
+        width = round_up(int(sizes.max()), grain)
         column = np.minimum(np.arange(width)[None], sizes[:, None] - 1)
         return cls(
             ids=np.concatenate([p.ids for p in pieces]).astype(np.int64, copy=False),
@@ -150,4 +168,4 @@ class Front:
         """Return the asked rows of ``[count, vocabulary]``."""
         if self.asked is None:
             return logits
-        return logits[torch.from_numpy(self.asked).to(logits.device)]
+        return logits[to_device(self.asked, logits.device)]

@@ -12,7 +12,8 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from ....envs.core.errors import BadValueError
-from .forward import Front, Ids, Piece, Ragged, visible
+from ..sampling import to_device
+from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .kv_cache import CacheShape, KvPool
 
 _TOLERANCE = {torch.float32: 2e-3, torch.float16: 0.05, torch.bfloat16: 0.25}
@@ -68,14 +69,14 @@ class _PoolLayer(CacheLayerMixin):
 class _Window:
     """Which places of the pool one forward pass writes and reads."""
 
-    def __init__(self, pool: KvPool, ragged: Ragged, *, prefix: bool) -> None:
+    def __init__(self, pool: KvPool, ragged: Ragged, end: int, *, prefix: bool) -> None:
         device = pool.shape.device
         self.pool = pool
-        self.row = torch.from_numpy(ragged.rows).to(device)
-        self.position = torch.from_numpy(ragged.positions).to(device)
-        self.places = torch.from_numpy(ragged.places).to(device)
-        self.rows = torch.from_numpy(ragged.rows[ragged.last]).to(device)
-        self.end = ragged.end
+        self.row = to_device(ragged.rows, device)
+        self.position = to_device(ragged.positions, device)
+        self.places = to_device(ragged.places, device)
+        self.rows = to_device(ragged.rows[ragged.last], device)
+        self.end = end
         self.prefix = prefix
 
 
@@ -93,6 +94,7 @@ class HfForward:
     """
 
     wants_front = True
+    mixes = False
 
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         _refuse_unfit(model)
@@ -103,6 +105,8 @@ class HfForward:
             self._model.set_attn_implementation("eager")
         self._dtype = dtype
         self._device = next(self._model.parameters()).device
+        self._grain = grain_for(self._device)
+        self._last_position = max_context - 1
         self._windows = _windows(model, max_context)
         self._picks_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._shape, self._n_logits = self._probe()
@@ -124,7 +128,7 @@ class HfForward:
 
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
-        return self._forward(pool, Ragged.of(pieces), prefix=False)
+        return self._forward(pool, Ragged.of(pieces, self._grain), prefix=False)
 
     def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
@@ -145,28 +149,29 @@ class HfForward:
 
     def _forward(self, pool: KvPool, ragged: Ragged, *, prefix: bool) -> torch.Tensor:
         device = self._device
-        window = _Window(pool, ragged, prefix=prefix)
+        end = pool.reach(ragged.end, self._grain)
+        window = _Window(pool, ragged, end, prefix=prefix)
         k, width = ragged.square.shape
-        at = torch.from_numpy(ragged.starts).to(device)[:, None]
+        at = to_device(ragged.starts, device)[:, None]
         at = at + torch.arange(width, device=device)
-        masks = self._masks(at.clamp(max=ragged.end - 1), ragged.end)
+        masks = self._masks(at.clamp(max=ragged.end - 1), end)
         layers: list[Any] = [_PoolLayer(i, window) for i in range(self._shape.layers)]
         sizes = np.diff(np.concatenate([[-1], ragged.last]))
         keep = np.unique(sizes - 1)
         more: dict[str, Any] = {}
         if self._picks_logits:
-            more["logits_to_keep"] = torch.from_numpy(keep).to(device)
+            more["logits_to_keep"] = to_device(keep, device)
         logits = self._model(
-            input_ids=torch.from_numpy(ragged.ids[ragged.square]).to(device),
+            input_ids=to_device(ragged.ids[ragged.square], device),
             attention_mask=masks,
-            position_ids=at.clamp(max=pool.positions),
+            position_ids=at.clamp(max=min(pool.positions, self._last_position)),
             past_key_values=Cache(layers=layers),
             use_cache=True,
             **more,
         ).logits
         column = np.searchsorted(keep, sizes - 1) if self._picks_logits else sizes - 1
         rows = torch.arange(k, device=device)
-        return logits[rows, torch.from_numpy(column).to(device)].float()
+        return logits[rows, to_device(column, device)].float()
 
     def _masks(self, at: torch.Tensor, end: int) -> Any:
         """Return what each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""

@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ....envs.core.errors import EpisodeError
+
 Ids = npt.NDArray[np.int64]
-_GRAIN = 64  # positions are added in such steps, so that growing is rare; a multiple of blocks
+_GRAIN = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +44,7 @@ class CacheShape:
 
     Attributes:
         block: Positions that lie together, in an order that is the decoder's own.
+        grain: Positions are added in such steps, so that growing is rare; a multiple of ``block``.
     """
 
     layers: int
@@ -50,6 +53,7 @@ class CacheShape:
     dtype: torch.dtype
     device: torch.device
     block: int = 1
+    grain: int = _GRAIN
 
     @property
     def bytes_per_token(self) -> int:
@@ -71,10 +75,17 @@ class KvPool:
         shape: What one token costs.
         max_rows: Maximum number of rows.
         max_bytes: Maximum memory.
+        fixed: Whether all of the memory is taken at the first use and kept: rows then change
+            number and length inside it, and a new layout never lies beside the old one. A pool on
+            a device that others fill too is of this kind; else memory is taken as it is needed.
     """
 
-    def __init__(self, shape: CacheShape, max_rows: int, max_bytes: int) -> None:
+    def __init__(
+        self, shape: CacheShape, max_rows: int, max_bytes: int, *, fixed: bool = False
+    ) -> None:
         self.shape = shape
+        self._fixed = fixed
+        self._room: torch.Tensor | None = None  # [layers, entries] of a fixed pool
         self.max_rows = max_rows
         self.max_bytes = max_bytes
         self._by_handle: dict[int, Row] = {}
@@ -93,6 +104,14 @@ class KvPool:
     def positions(self) -> int:
         """Tokens that a row can hold."""
         return max(self._held - 1, 0)
+
+    def alive(self, handle: int | None) -> bool:
+        """True where the handle's row is still there."""
+        return handle in self._by_handle
+
+    def reach(self, end: int, grain: int) -> int:
+        """Return ``end`` rounded up to a multiple of ``grain``, as far as rows have positions."""
+        return min(-(-end // grain) * grain, self._held)
 
     def reusable(self, handle: int | None, ids: Ids) -> tuple[Row | None, int]:
         """Return the handle's row and how many first tokens of ``ids`` its cache covers.
@@ -113,7 +132,7 @@ class KvPool:
 
     def fits(self, length: int) -> bool:
         """True if one row of ``length`` tokens fits into the memory budget."""
-        return self._rows_allowed(_rounded(length)) >= 1
+        return self._rows_allowed(self._rounded(length)) >= 1
 
     # ------------------------------------------------------------------ changing
 
@@ -176,7 +195,23 @@ class KvPool:
         self._slots = [None] * len(self._slots)
         self.lengths[:] = 0
         with torch.inference_mode():  # the tensor was made in that mode
-            self.data.zero_()
+            (self.data if self._room is None else self._room).zero_()
+
+    def give_back(self, max_bytes: int | None = None) -> None:
+        """Forget everything and take no memory until the next use.
+
+        Args:
+            max_bytes: Maximum memory from now on; None for as much as before.
+
+        Raises:
+            EpisodeError: A row is in use.
+        """
+        if any(row is not None and row.busy for row in self._slots):
+            raise EpisodeError("engine: the cache's memory is asked for while requests use it.")
+        self.max_bytes = self.max_bytes if max_bytes is None else max_bytes
+        self._by_handle.clear()
+        self._room = None
+        self._allocate(0, 0)
 
     def compact(self, slack: int) -> bool:
         """Bring busy rows to the front if more than ``slack`` others stand between them.
@@ -238,10 +273,13 @@ class KvPool:
     def _positions_for(self, length: int) -> int:
         """What rows hold now, or half as much again where that is too little and affordable."""
         held = self._held
-        if _rounded(length) <= held:
+        if self._rounded(length) <= held:
             return held
-        ample = _rounded(max(length, 3 * held // 2))
-        return ample if self._rows_allowed(ample) >= self.max_rows else _rounded(length)
+        ample = self._rounded(max(length, 3 * held // 2))
+        return ample if self._rows_allowed(ample) >= self.max_rows else self._rounded(length)
+
+    def _rounded(self, length: int) -> int:
+        return _rounded(length, self.shape.grain)
 
     def _rows_allowed(self, positions: int) -> int:
         return min(self.max_rows, self.max_bytes // (positions * self.shape.bytes_per_token))
@@ -269,8 +307,12 @@ class KvPool:
             return
         source = [row.index for row in live]
         parts = n // self.shape.block
-        for index, row in enumerate(live):
-            self.data[:, :, index, :, :parts] = old[:, :, row.index, :, :parts]
+        if self._fixed:  # both lie in the same memory
+            for before, now in zip(old, self.data, strict=True):
+                now[:, : len(live), :, :parts] = before[:, source, :, :parts]  # by way of a copy
+        else:
+            for index, row in enumerate(live):
+                self.data[:, :, index, :, :parts] = old[:, :, row.index, :, :parts]
         self.tokens[: len(live), :n] = old_tokens[source, :n]
         self.lengths[: len(live)] = old_lengths[source]
         for index, row in enumerate(live):
@@ -280,11 +322,23 @@ class KvPool:
     def _allocate(self, rows: int, positions: int) -> None:
         s = self.shape
         shape = (s.layers, 2, rows, s.heads, positions // s.block, s.block * s.head_dim)
-        self.data = _zeros(shape, s.dtype, s.device)
+        if self._fixed and rows:
+            self.data = self._window(shape)
+        else:
+            self.data = _zeros(shape, s.dtype, s.device)
         self._held = positions
         self.tokens = np.zeros((rows, positions), dtype=np.int64)
         self.lengths = np.zeros(rows, dtype=np.int64)
         self._slots: list[Row | None] = [None] * rows
+
+    def _window(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Return a tensor of this shape that lies in the fixed memory, layer by layer."""
+        layers, entries = shape[0], math.prod(shape[1:])
+        if self._room is None:
+            room = self.max_bytes // (layers * self.shape.dtype.itemsize)
+            room -= room % _GRAIN  # every layer begins where kernels want it to
+            self._room = _zeros((layers, room), self.shape.dtype, self.shape.device)
+        return self._room[:, :entries].unflatten(1, shape[1:])
 
     def _tick(self) -> int:
         self._clock += 1
@@ -299,5 +353,10 @@ def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> 
     return torch.from_numpy(np.zeros(size * dtype.itemsize, np.uint8)).view(dtype).view(shape)
 
 
-def _rounded(length: int) -> int:
-    return -(-(length + 1) // _GRAIN) * _GRAIN
+def row_bytes(shape: CacheShape, length: int) -> int:
+    """Return the memory of a row that can hold so many tokens."""
+    return _rounded(length, shape.grain) * shape.bytes_per_token
+
+
+def _rounded(length: int, grain: int) -> int:
+    return -(-(length + 1) // grain) * grain

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 
 from .forward import Ids
 from .kv_cache import CacheShape, KvPool
@@ -90,7 +89,7 @@ class NativeDecoder(FastDecoder):
     ) -> torch.Tensor:
         """As in :class:`FastDecoder`."""
         cache, floor = bits(pool.data), np.float32(self._floor.item())
-        hidden = F.embedding(ids, self._embed)
+        hidden = self._embedded(ids)
         q = torch.empty((len(ids), self._n_q, self._dim), dtype=self._dtype)
         unit = torch.empty(hidden.shape, dtype=self._dtype)
         add_unit(bits(hidden), self._nothing, floor, bits(unit))
@@ -103,7 +102,7 @@ class NativeDecoder(FastDecoder):
             add_unit(bits(hidden), seen, floor, bits(unit))
             inner = layer.up.times(unit, layer.gate.silu(unit))
             add_unit(bits(hidden), bits(layer.down(inner)), floor, bits(unit))
-        return self._head(unit).float()
+        return self._head.wide(unit)
 
 
 def _norms(q: torch.Tensor | None, k: torch.Tensor | None) -> Floats:

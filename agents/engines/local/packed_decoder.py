@@ -8,6 +8,7 @@ angles and softmax are float32.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +18,20 @@ import torch
 import torch.nn.functional as F
 
 from ...models.causal_attention import attend_row
-from .forward import Front, Ids, Piece, Ragged, visible
+from ...models.products import wide_product
+from ..sampling import to_device
+from .forward import Front, Ids, Piece, Ragged, grain_for, visible
+from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
+from .paged_attention import PAGE, Kernel, Sequences, attend_paged, find_kernel
 
 _ROWS_HINT = 64  # batch size that the prepacked layout is chosen for
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 LARGE = 2**25
 """Weights from which a CPU feeds rows of bfloat16 one by one to attention: a fused kernel with a
 mask takes longer than all products of such a model."""
+WRITE_ENTRIES = 2**24
+"""Weights that are converted at a time: their float32 form stays small beside the largest layer."""
 _STATIC_ROPE = ("default", "linear", "llama3", "yarn")
 Attend = Callable[[torch.Tensor, int], torch.Tensor]
 """Queries ``[total, heads, dim]`` and a layer to what they see, ``[total, heads * dim]``."""
@@ -64,25 +71,57 @@ class PackedLinear:
     On a CPU with oneDNN the weight is reordered ahead of time and the activation runs inside the
     product: small batches are bound by the number of operations.
 
+    New weights take the place of the old ones in the same memory, so that there are never two sets.
+
     Args:
-        weight: ``[out, in]``.
-        bias: ``[out]`` or None.
+        shape: ``(out, in)``.
+        dtype: Number format of the products.
+        device: Where they are made.
     """
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        self.out_features = weight.shape[0]
-        self._weight, self._bias = weight, bias
-        self._packed = weight.device.type == "cpu" and can_prepack(weight.dtype)
+    def __init__(self, shape: tuple[int, int], dtype: torch.dtype, device: torch.device) -> None:
+        self.out_features = shape[0]
+        self._packed = device.type == "cpu" and can_prepack(dtype)
+        self._shape, self._dtype, self._device = shape, dtype, device
+        self._bias: torch.Tensor | None = None
+        self._weight = torch.empty(0 if self._packed else shape, dtype=dtype, device=device)
         if self._packed:
-            self._weight = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS_HINT)
             self._run = torch.ops.mkldnn._linear_pointwise.default
             self._run_binary = torch.ops.mkldnn._linear_pointwise.binary
+
+    def load(
+        self, write: Callable[[torch.Tensor], None], bias: torch.Tensor | None = None
+    ) -> PackedLinear:
+        """Take new weights, and return the layer.
+
+        Args:
+            write: Writes them into a tensor ``[out, in]`` on the layer's device.
+            bias: ``[out]`` or None; the same as before in every call.
+        """
+        if self._packed:
+            self._weight = torch.empty(0)  # the old ones go first
+            plain = torch.empty(self._shape, dtype=self._dtype)
+            write(plain)
+            self._weight = torch.ops.mkldnn._reorder_linear_weight(plain, _ROWS_HINT)
+        else:
+            write(self._weight)
+        if bias is not None:
+            bias = bias.to(self._device, self._dtype)
+            self._bias = bias if self._bias is None else self._bias.copy_(bias)
+        return self
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """``[rows, in] -> [rows, out]``."""
         if self._packed:
             return self._run(x, self._weight, self._bias, "none", [], "")
         return F.linear(x, self._weight, self._bias)
+
+    def wide(self, x: torch.Tensor) -> torch.Tensor:
+        """``self(x)`` in float32; on CUDA it never was anything else."""
+        if self._packed or x.device.type == "cpu":
+            return self(x).float()
+        out = wide_product(x, self._weight)
+        return out if self._bias is None else out.add_(self._bias)
 
     def silu(self, x: torch.Tensor) -> torch.Tensor:
         """``silu(self(x))``."""
@@ -139,6 +178,13 @@ class FastDecoder:
         self._n_kv = config.num_key_value_heads
         self._dim = getattr(config, "head_dim", None) or config.hidden_size // self._n_q
         self._grouped = self._n_q != self._n_kv
+        self._grain = grain_for(self._device)
+        self._as_rows = self._device.type != "cpu"  # see GroupedAttention
+        found = find_kernel(self._device, dtype, (self._n_q, self._n_kv), self._dim)
+        self._kernel: Kernel | None = None if isinstance(found, str) else found
+        self.unpaged_because = found if isinstance(found, str) else None
+        if isinstance(found, str) and self._as_rows and dtype != torch.float32:
+            warnings.warn(f"the engine's attention goes by masks: {found}", stacklevel=2)
         self._eps = config.rms_norm_eps
         # x / sqrt(mean(x^2) + eps) = sqrt(n) * x / hypot(|x|, sqrt(n eps)); the factor is folded
         self._width = config.hidden_size
@@ -146,13 +192,23 @@ class FastDecoder:
         self._scale = self._dim**-0.5
         self._max_context = max_context
         large = sum(p.numel() for p in model.parameters()) >= LARGE
+        self._embed: torch.Tensor | None = None
+        self._layers: list[_Layer] = []
         self._by_row = large and self._device.type == "cpu" and dtype == torch.bfloat16
         self.load(model)
 
     @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
-        return CacheShape(len(self._layers), self._n_kv, self._dim, self._dtype, self._device)
+        size = len(self._layers), self._n_kv, self._dim
+        if self._kernel is not None:
+            return CacheShape(*size, self._dtype, self._device, grain=PAGE)
+        return CacheShape(*size, self._dtype, self._device)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether single tokens may be fed beside prompts at no more cost than their own."""
+        return self._kernel is not None
 
     @property
     def vocabulary(self) -> int:
@@ -161,21 +217,44 @@ class FastDecoder:
 
     @torch.no_grad()
     def load(self, model: Any) -> None:
-        """Pack the weights of ``model``; later changes of the model do not reach this copy."""
+        """Pack the weights of ``model``; later changes of the model do not reach this copy.
+
+        Layer after layer takes the place of the one from before: there are never two sets.
+        """
         body = model.model
-        self._embed = body.embed_tokens.weight.detach().to(self._device, torch.float32, copy=True)
-        self._layers = [self._pack(block) for block in body.layers]
-        self._head = self._linear(model.lm_head, norm=body.norm)
-        at = torch.arange(self._max_context + 1, device=self._device)[None]
-        cos, sin = body.rotary_emb(torch.zeros(1, device=self._device), at)
-        half = self._dim // 2
-        self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())
+        self._embed = self._table(body.embed_tokens.weight)
+        if not self._layers:
+            at = torch.arange(self._max_context + 1, device=self._device)[None]
+            cos, sin = body.rotary_emb(torch.zeros(1, device=self._device), at)
+            half = self._dim // 2
+            self._turns = torch.complex(cos[0, :, :half].float(), sin[0, :, :half].float())
+            self._layers = [self._empty(block) for block in body.layers]
+            self._head = self._linear(model.lm_head)
+        for layer, block in zip(self._layers, body.layers, strict=True):
+            self._pack(layer, block)
+        self._load(self._head, model.lm_head, norm=body.norm)
+
+    def _table(self, weight: torch.Tensor) -> torch.Tensor:
+        """Return the embedding ``[vocabulary, width]``, in half precision where it comes in it."""
+        weight = weight.detach()
+        dtype = weight.dtype if weight.dtype in (torch.bfloat16, torch.float16) else torch.float32
+        if self._embed is None or self._embed.dtype != dtype:
+            return weight.to(self._device, dtype, copy=True)
+        return self._embed.copy_(weight)
+
+    def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
+        assert self._embed is not None
+        return F.embedding(ids, self._embed).float()
 
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
-        ragged = Ragged.of(pieces)
+        if self._kernel is not None:
+            return self._feed_paged(pool, pieces, self._kernel)
+        ragged = Ragged.of(pieces, self._grain)
         if self._by_row:
             return self._feed_rows(pool, ragged, pieces)
+        if self._as_rows:
+            return self._feed_grouped(pool, ragged)
         move = self._move
         positions, square, places = (
             move(ragged.positions),
@@ -199,6 +278,41 @@ class FastDecoder:
             return seen.transpose(1, 2).reshape(-1, self._n_q * self._dim)[places]
 
         return self._run(pool, move(ragged.ids), slots, attend, last)
+
+    def _feed_grouped(self, pool: KvPool, ragged: Ragged) -> torch.Tensor:
+        """:meth:`feed` in shapes that repeat, by :class:`GroupedAttention`."""
+        move, group = self._move, self._n_q // self._n_kv
+        positions, last = move(ragged.positions), move(ragged.last)
+        square, places = move(ragged.square), move(ragged.places)
+        rows, end = move(ragged.rows[ragged.last]), pool.reach(ragged.end, self._grain)
+        at = move(ragged.starts)[:, None] + torch.arange(square.shape[1], device=self._device)
+        attention = GroupedAttention(at, end, group)
+        final = GroupedAttention(positions[last][:, None], end, group)
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            keys, values = self._past(pool, layer, rows, end)
+            if layer == len(self._layers) - 1:
+                return final(q[:, None], keys, values)[:, 0]
+            return attention(q[square], keys, values).flatten(0, 1)[places]
+
+        slots = torch.stack([move(ragged.rows), positions])
+        return self._run(pool, move(ragged.ids), slots, attend, last)
+
+    def _feed_paged(self, pool: KvPool, pieces: Sequence[Piece], kernel: Kernel) -> torch.Tensor:
+        """:meth:`feed` by one call for all pieces, see :mod:`.paged_attention`."""
+        sizes, starts, rows = np.array([(len(p.ids), p.start, p.row) for p in pieces]).T
+        ends = sizes.cumsum()
+        positions = np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)
+        where = Sequences.of(sizes, starts + sizes, rows.copy(), self._move)
+        single = where.single()
+
+        def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+            own = single if layer == len(self._layers) - 1 else where
+            return attend_paged(kernel, q, pool.data[layer, 0], pool.data[layer, 1], own)
+
+        slots = self._move(np.stack([np.repeat(rows, sizes), positions]))
+        ids = np.concatenate([p.ids for p in pieces]).astype(np.int64, copy=False)
+        return self._run(pool, self._move(ids), slots, attend, self._move(ends - 1))
 
     def _feed_rows(self, pool: KvPool, ragged: Ragged, pieces: Sequence[Piece]) -> torch.Tensor:
         """:meth:`feed` with attention row by row: nothing is padded, and there is no mask."""
@@ -226,16 +340,30 @@ class FastDecoder:
     def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
         front = Front.of(pool, rows, tokens)
-        count, n = len(front.tokens), front.end
+        count, n = len(front.tokens), pool.reach(front.end, self._grain)
         positions = self._move(pool.lengths[:count])
         slots = torch.stack([torch.arange(count, device=self._device), positions])
-        seen = visible(positions.clamp(max=n - 1), n)
+        at = positions.clamp(max=n - 1)
         window = pool.data[:, :, :count, :, :n]
-        attend = self._one_query(window, seen) if seen.is_cpu else self._one_sdpa(window, seen)
+        if self._kernel is not None:
+            attend = self._one_paged(pool, rows, count, self._kernel)
+        else:
+            attend = (self._one_grouped if self._as_rows else self._one_query)(window, at)
         return front.pick(self._run(pool, self._move(front.tokens), slots, attend))
 
-    def _one_query(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
-        """One query per row as two batched products: half the time of the fused kernel here."""
+    def _one_paged(self, pool: KvPool, rows: Ids, count: int, kernel: Kernel) -> Attend:
+        """One query per row of the front; those that ride along see a single key."""
+        lengths = np.ones(count, np.int64)
+        lengths[rows] = pool.lengths[rows] + 1
+        every = np.arange(count)
+        where = Sequences.of(np.ones(count, np.int64), lengths, every, self._move)
+        return lambda q, layer: attend_paged(
+            kernel, q, pool.data[layer, 0], pool.data[layer, 1], where
+        )
+
+    def _one_query(self, window: torch.Tensor, at: torch.Tensor) -> Attend:
+        """One query per row as two batched products: half the time of the fused kernel on a CPU."""
+        seen = visible(at, window.shape[-2])
         bias = torch.where(seen, 0.0, float("-inf")).repeat_interleave(self._n_kv, 0)[:, None]
         by_layer = [layer.unbind(0) for layer in window.flatten(2, 3).unbind(0)]
         # oneDNN, which multiplies bfloat16, is slow on keys with gaps between the rows
@@ -253,9 +381,10 @@ class FastDecoder:
 
         return attend
 
-    def _one_sdpa(self, window: torch.Tensor, seen: torch.Tensor) -> Attend:
-        mask = seen[:, None, None]
-        return lambda q, layer: self._sdpa(q, window[layer, 0], window[layer, 1], mask)
+    def _one_grouped(self, window: torch.Tensor, at: torch.Tensor) -> Attend:
+        """One query per row by a fused kernel, see :class:`GroupedAttention`."""
+        one = GroupedAttention(at[:, None], window.shape[-2], self._n_q // self._n_kv)
+        return lambda q, layer: one(q[:, None], window[layer, 0], window[layer, 1])[:, 0]
 
     def _sdpa(
         self, q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor
@@ -286,7 +415,7 @@ class FastDecoder:
         where = self._addresses(pool, *slots)
         flat = pool.data.view(len(self._layers), -1, self._dim).unbind(0)
         turns = self._turns.index_select(0, slots[1])[:, None]
-        hidden = F.embedding(ids, self._embed)
+        hidden = self._embedded(ids)
         for number, layer in enumerate(self._layers):
             y = layer.qkv(self._unit(hidden)).float().view(total, -1, self._dim)
             if layer.norm_q is not None and layer.norm_k is not None:
@@ -300,7 +429,7 @@ class FastDecoder:
             hidden.add_(layer.out(attend(y[:, : self._n_q], number)))
             normed = self._unit(hidden)
             hidden.add_(layer.down(layer.up.times(normed, layer.gate.silu(normed))))
-        return self._head(self._unit(hidden)).float()
+        return self._head.wide(self._unit(hidden))
 
     def _addresses(self, pool: KvPool, row: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         """Where the vectors ``[total, keys then values of all heads]`` lie in one layer, flat."""
@@ -323,29 +452,47 @@ class FastDecoder:
     def _rms(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return F.rms_norm(x, (x.shape[-1],), weight, self._eps)
 
-    def _pack(self, block: Any) -> _Layer:
+    def _empty(self, block: Any) -> _Layer:
+        """Return a layer of the shapes of ``block``."""
         a, m = block.self_attn, block.mlp
-        before, behind = block.input_layernorm, block.post_attention_layernorm
         return _Layer(
-            qkv=self._linear(a.q_proj, a.k_proj, a.v_proj, norm=before, arrange=self._paired),
+            qkv=self._linear(a.q_proj, a.k_proj, a.v_proj),
             norm_q=self._head_norm(a.q_norm.weight) if hasattr(a, "q_norm") else None,
             norm_k=self._head_norm(a.k_norm.weight) if hasattr(a, "k_norm") else None,
             out=self._linear(a.o_proj),
-            gate=self._linear(m.gate_proj, norm=behind),
-            up=self._linear(m.up_proj, norm=behind),
+            gate=self._linear(m.gate_proj),
+            up=self._linear(m.up_proj),
             down=self._linear(m.down_proj),
         )
 
-    def _linear(
+    def _linear(self, *linears: Any) -> PackedLinear:
+        """Several layers over one input as one."""
+        shape = sum(x.weight.shape[0] for x in linears), linears[0].weight.shape[1]
+        return PackedLinear(shape, self._dtype, self._device)
+
+    def _pack(self, layer: _Layer, block: Any) -> None:
+        """Take the weights of ``block``."""
+        a, m = block.self_attn, block.mlp
+        before, behind = block.input_layernorm, block.post_attention_layernorm
+        together = a.q_proj, a.k_proj, a.v_proj
+        self._load(layer.qkv, *together, norm=before, arrange=self._paired)
+        if layer.norm_q is not None and layer.norm_k is not None:
+            layer.norm_q.copy_(self._head_norm(a.q_norm.weight))
+            layer.norm_k.copy_(self._head_norm(a.k_norm.weight))
+        self._load(layer.out, a.o_proj)
+        self._load(layer.gate, m.gate_proj, norm=behind)
+        self._load(layer.up, m.up_proj, norm=behind)
+        self._load(layer.down, m.down_proj)
+
+    def _load(
         self,
+        layer: PackedLinear,
         *linears: Any,
         norm: Any | None = None,
-        arrange: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.detach,
-    ) -> PackedLinear:
+        arrange: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> None:
         """Several layers over one input as one, behind ``norm``; ``arrange`` reorders outputs."""
-        weight = torch.cat([x.weight.detach().float() for x in linears])
-        if norm is not None:
-            weight = weight * (norm.weight.detach().float() * self._width**0.5)
+        scale = None if norm is None else norm.weight.detach().float() * self._width**0.5
         bias = None
         if any(x.bias is not None for x in linears):
             zeros = (x.weight.new_zeros(x.weight.shape[0]) for x in linears)
@@ -353,8 +500,22 @@ class FastDecoder:
                 z if x.bias is None else x.bias.detach()
                 for x, z in zip(linears, zeros, strict=True)
             ]
-            bias = arrange(torch.cat(parts)).to(self._device, self._dtype)
-        return PackedLinear(arrange(weight).to(self._device, self._dtype), bias)
+            bias = torch.cat(parts) if arrange is None else arrange(torch.cat(parts))
+
+        def folded(weight: torch.Tensor) -> torch.Tensor:
+            wide = weight.detach().float()
+            return wide if scale is None else wide * scale
+
+        def write(target: torch.Tensor) -> None:
+            if arrange is not None:
+                target.copy_(arrange(folded(torch.cat([x.weight.detach() for x in linears]))))
+                return
+            at, step = 0, max(1, WRITE_ENTRIES // target.shape[1])
+            for rows in (part for x in linears for part in x.weight.split(step)):
+                target[at : at + len(rows)].copy_(folded(rows))
+                at += len(rows)
+
+        layer.load(write, bias)
 
     def _paired(self, weight: torch.Tensor) -> torch.Tensor:
         """Reorder q and k so that what rotates together lies together; scores stay the same."""
@@ -367,4 +528,4 @@ class FastDecoder:
         return pairs.to(self._device, torch.float32)
 
     def _move(self, array: Ids) -> torch.Tensor:
-        return torch.from_numpy(array).to(self._device)
+        return to_device(array, self._device)

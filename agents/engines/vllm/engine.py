@@ -29,6 +29,7 @@ from ..base import (
     Sampling,
     StopReason,
     check_request,
+    open_episodes,
     step_failure,
 )
 from ..stopping import StopRules, end_ids
@@ -107,6 +108,7 @@ class VllmEngine(CopiedEngine):
             )
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(_Configured(about), tokenizer))
         super().__init__(stops, vocabulary, int(about.max_model_len), _WHEN_FULL)
+        self.max_open = open_episodes(max_batch)
         self._asleep = False
         self._adapter: tuple[Any, tempfile.TemporaryDirectory[str]] | None = None
         self._jobs: dict[str, _Job] = {}

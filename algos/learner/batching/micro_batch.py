@@ -18,6 +18,33 @@ SHARE_BELOW = 0.8
 """Distinct by padded tokens below which a pack is cheaper than padded rows."""
 
 
+COLUMN_GRAIN = 64
+"""Padded rows on CUDA have a multiple of so many columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """How wide padded rows are: some kernels prepare themselves anew for every new shape.
+
+    Attributes:
+        grain: Columns are a multiple of this.
+        limit: Most columns, unless a row is longer: the model's context; None for no limit.
+    """
+
+    grain: int = 1
+    limit: int | None = None
+
+    @classmethod
+    def on(cls, device: torch.device, limit: int | None) -> Columns:
+        """Return the widths for a device: a CPU computes what is there and nothing more."""
+        return cls() if device.type == "cpu" else cls(grain=COLUMN_GRAIN, limit=limit)
+
+    def of(self, longest: int) -> int:
+        """Return the columns of rows of which the longest has so many tokens."""
+        wide = -(-longest // self.grain) * self.grain
+        return wide if self.limit is None else max(longest, min(wide, self.limit))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroBatch:
     """Paths of one forward pass. ``m`` action tokens are scored, ``n`` stand in the paths.
@@ -47,9 +74,15 @@ class MicroBatch:
     layout: TreeLayout | None = None
 
     @classmethod
-    def padded(cls, rows: Sequence[Row], pad_id: int, device: torch.device) -> MicroBatch:
-        """Build rows of equal length, padded on the right."""
-        columns = max(len(row.ids) for row in rows)
+    def padded(
+        cls,
+        rows: Sequence[Row],
+        pad_id: int,
+        device: torch.device,
+        widths: Columns | None = None,
+    ) -> MicroBatch:
+        """Build rows of equal length, padded on the right; ``widths`` None adds no column."""
+        columns = (widths or Columns()).of(max(len(row.ids) for row in rows))
         ids = np.full((len(rows), columns), pad_id, np.int64)
         for i, row in enumerate(rows):
             ids[i, : len(row.ids)] = row.ids
@@ -141,6 +174,7 @@ class Batching:
             packs best.
         fitting: Most tokens of a micro batch whose longest row has so many; None for no limit
             but ``token_budget``.
+        columns: How wide padded rows are.
     """
 
     token_budget: int
@@ -150,6 +184,7 @@ class Batching:
     whole_trees: bool = False
     always: bool = False
     fitting: Callable[[int], int] | None = None
+    columns: Columns = Columns()
 
     def __call__(
         self, rows: Sequence[Row], chosen: Sequence[int]
@@ -162,9 +197,10 @@ class Batching:
             return
         pack = self.shared and (self.always or self._pays(rows, chosen))
         if pack or self.whole_trees:
-            parts = whole_micro_batches(rows, chosen, self.token_budget, padded=not pack)
+            width = None if pack else self.columns.of
+            parts = whole_micro_batches(rows, chosen, self.token_budget, width)
         else:
-            lengths = [len(rows[i].ids) for i in chosen]
+            lengths = [self.columns.of(len(rows[i].ids)) for i in chosen]
             cut = micro_batches(lengths, self.token_budget)
             parts = [[chosen[i] for i in part] for part in cut]
         for part in parts:
@@ -172,12 +208,12 @@ class Batching:
             if pack:
                 yield part, MicroBatch.packed(mine, self.device)
             else:
-                yield part, MicroBatch.padded(mine, self.pad_id, self.device)
+                yield part, MicroBatch.padded(mine, self.pad_id, self.device, self.columns)
 
     def _pays(self, rows: Sequence[Row], chosen: Sequence[int]) -> bool:
         """Whether packing saves enough tokens to be worth its small blocks."""
         mine = [rows[i] for i in chosen]
-        lengths = [len(row.ids) for row in mine]
+        lengths = [self.columns.of(len(row.ids)) for row in mine]
         padded = sum(
             len(part) * lengths[part[0]] for part in micro_batches(lengths, self.token_budget)
         )

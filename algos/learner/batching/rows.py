@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,7 +131,10 @@ def micro_batches(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
 
 
 def whole_micro_batches(
-    rows: Sequence[Row], chosen: Sequence[int], token_budget: int, *, padded: bool
+    rows: Sequence[Row],
+    chosen: Sequence[int],
+    token_budget: int,
+    width: Callable[[int], int] | None = None,
 ) -> list[list[int]]:
     """Yield micro batches that never cut a tree, and a group only where it is too large.
 
@@ -139,7 +142,7 @@ def whole_micro_batches(
         rows: All rows.
         chosen: Indices of the rows to cut up.
         token_budget: Most tokens of a micro batch; a larger tree gets one of its own.
-        padded: Whether tokens are counted as padded rows or as distinct tokens.
+        width: Columns of padded rows by the length of the longest; None counts distinct tokens.
 
     Returns:
         Lists of row indices, the largest micro batch first.
@@ -147,7 +150,9 @@ def whole_micro_batches(
 
     def size(unit: Sequence[int]) -> int:
         mine = [rows[i] for i in unit]
-        return len(mine) * max(len(r.ids) for r in mine) if padded else distinct_tokens(mine)
+        if width is None:
+            return distinct_tokens(mine)
+        return len(mine) * width(max(len(r.ids) for r in mine))
 
     units: list[tuple[int, list[int]]] = []
     for group in _parted(chosen, [rows[i].group for i in chosen]):
@@ -165,7 +170,9 @@ def whole_micro_batches(
         reach = max(len(rows[i].ids) for i in unit)
         for b, batch in enumerate(batches):
             wide = max(longest[b], reach)
-            together = wide * (len(batch) + len(unit)) if padded else filled[b] + tokens
+            together = (
+                filled[b] + tokens if width is None else width(wide) * (len(batch) + len(unit))
+            )
             if together <= token_budget:
                 batch += unit
                 filled[b], longest[b] = together, wide

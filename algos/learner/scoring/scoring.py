@@ -15,12 +15,13 @@ from ....agents.models.loading import has_bfloat16
 from ..attention.tree_attention import NAME, attending
 from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
+from .fused_head import HeadSettings, fused_head, piece_entries
 from .head_scores import head_scores
 from .packed_layers import SMALLEST, PackedLayers, why_not_packed
 from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
-# this many entries it is made, used and made again in the backward pass in pieces.
+# this many entries (on a CPU) it is made, used and made again in the backward pass in pieces.
 LOGITS_PER_CHUNK = 2**24
 # Below this many columns torch's blocked CPU attention is slower than the plain product.
 SHORT_ROW = 512
@@ -35,6 +36,10 @@ class TokenModel:
             distribution, as the engine reports them.
         precision: See :class:`LearnerSettings`; results are float32 in any case.
         entropy_gradient: Whether the entropies carry gradient.
+
+    Attributes:
+        fused: Whether a plain output layer is computed by :func:`~.fused_head.fused_head`, as on
+            CUDA. A CPU keeps to its own way, whose numbers are published to the last digit.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class TokenModel:
         self.precision: Precision = precision
         self.separable = _head_is_plain(model)
         self.layers: PackedLayers | None = None
+        self.fused = self.device.type == "cuda"
 
     def quicken(self, activation_bytes: int) -> None:
         """Compute packs by :class:`PackedLayers` where the model is large enough to gain by it.
@@ -113,10 +119,13 @@ class TokenModel:
 
     def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         head: nn.Module = self.model.get_output_embeddings()
-        if self.layers is not None and type(head) is nn.Linear and head.bias is None:
-            own = (self.temperature, self.entropy_gradient)
-            return head_scores(states, head.weight, targets, *own)
-        rows = max(1, LOGITS_PER_CHUNK // int(self.model.config.vocab_size))
+        if type(head) is nn.Linear and head.bias is None:
+            if self.layers is not None:
+                own = (self.temperature, self.entropy_gradient)
+                return head_scores(states, head.weight, targets, *own)
+            if self.fused:
+                return fused_head(states, head.weight, targets, self._head_settings(head))
+        rows = max(1, self.piece_entries // int(self.model.config.vocab_size))
 
         def piece(part: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
             with self.autocast():
@@ -130,6 +139,21 @@ class TokenModel:
             for s, t in zip(states.split(rows), targets.split(rows), strict=True)
         ]
         return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
+
+    @property
+    def piece_entries(self) -> int:
+        """Most logits that are held at a time."""
+        if self.device.type != "cuda":
+            return LOGITS_PER_CHUNK
+        return piece_entries(torch.cuda.get_device_properties(self.device).total_memory)
+
+    def _head_settings(self, head: nn.Linear) -> HeadSettings:
+        return HeadSettings(
+            temperature=self.temperature,
+            entropy_gradient=self.entropy_gradient,
+            dtype=torch.bfloat16 if self.half else head.weight.dtype,
+            entries=self.piece_entries,
+        )
 
     def autocast(self) -> Any:
         """Return the context that the model runs in."""

@@ -1,7 +1,9 @@
 """Estimates of a preset's memory per device, tokens per step and time, without loading a model.
 
 Weights that learn are sharded over the devices with their gradients and moments; every device
-samples with a whole copy in bfloat16. Lengths are upper bounds, so tokens and times are too.
+samples with a whole copy in bfloat16, which takes new weights in place. Everything is counted as if
+it were there at once, as the engine's cache stays through the update; with ``offload`` engine and
+learner take turns. Lengths are upper bounds, so tokens and times are too.
 """
 
 from __future__ import annotations
@@ -15,8 +17,13 @@ from .shapes import ModelShape, shape_of
 
 GB = 10**9
 HALF, WHOLE = 2, 4
-LOGITS = 3 * WHOLE * 2**24
-"""Bytes of the pieces in which logits are made: three float32 tables of 2**24 entries."""
+TABLES = 3
+"""Tables of float32 in which a piece of the logits is made, as in scoring/fused_head.py."""
+WRITTEN = 2 * WHOLE * 2**24
+"""Bytes of the weights that the engine converts at a time, as in its packed decoder."""
+RESTING = ("gradients", "optimiser", "reference", "activations", "logits", "narrowed weights")
+"""What is not on the device while the engine plays, with ``offload``."""
+CACHE = "engine's cache"
 RESERVE = 0.08
 """Share of a device's memory for its context, buffers and gaps."""
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -59,6 +66,7 @@ class ResourcePlan:
         parameters: Of the model.
         memory: Bytes per device, by what they are for.
         capacity: Bytes that a device has.
+        offload: Whether engine and learner take turns.
         sampled: Most tokens that a step samples.
         trained: Most tokens that a step sends through the model, observations included.
         sample_seconds: Most time of a step's sampling; None without a throughput.
@@ -69,6 +77,7 @@ class ResourcePlan:
     parameters: int
     memory: dict[str, int]
     capacity: int
+    offload: bool
     sampled: int
     trained: int
     sample_seconds: float | None
@@ -76,9 +85,20 @@ class ResourcePlan:
     steps: int
 
     @property
+    def playing(self) -> int:
+        """Bytes per device while the engine plays."""
+        away = RESTING if self.offload else ()
+        return sum(count for name, count in self.memory.items() if name not in away)
+
+    @property
+    def updating(self) -> int:
+        """Bytes per device while the learner updates."""
+        return sum(self.memory.values()) - (self.memory.get(CACHE, 0) if self.offload else 0)
+
+    @property
     def total(self) -> int:
-        """Bytes per device."""
-        return sum(self.memory.values())
+        """Bytes per device at most."""
+        return max(self.playing, self.updating)
 
     @property
     def fits(self) -> bool:
@@ -93,20 +113,28 @@ class ResourcePlan:
         return self.steps * (self.sample_seconds + self.update_seconds) / 3600
 
 
-def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> ResourcePlan:
+def plan(
+    preset: Preset, hardware: Hardware, lora_rank: int = 0, *, offload: bool = False
+) -> ResourcePlan:
     """Estimate the resources of a preset.
 
     Args:
         preset: What is trained.
         hardware: Where.
         lora_rank: Rank of adapters that learn in place of the weights; 0 for none.
+        offload: Whether moments and reference are in main memory while the engine plays.
 
     Raises:
-        BadValueError: A negative rank.
+        BadValueError: A negative rank, or offload on several devices.
         UnknownNameError: A model of unknown shape.
     """
     if lora_rank < 0:
         raise BadValueError(f"plan: lora_rank is {lora_rank}; expected 0 (off) or more.")
+    if offload and hardware.gpus > 1:
+        raise BadValueError(
+            f"plan: offload is for one process, and gpus is {hardware.gpus}. Leave it off: the "
+            "weights' shards, their gradients and moments are small with several devices."
+        )
     shape, recipe = shape_of(preset.model), preset.make_recipe()
     paths = preset.trained_paths or recipe.rollout.max_paths
     trained = recipe.groups_per_step * paths * preset.max_context
@@ -118,6 +146,7 @@ def plan(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> ResourcePlan
         parameters=shape.parameters,
         memory=memory(preset, hardware, lora_rank),
         capacity=round(hardware.memory_gb * GB),
+        offload=offload,
         sampled=sampled,
         trained=trained,
         sample_seconds=None if speed is None else sampled / speed,
@@ -135,8 +164,9 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
     if recipe.critic:
         critic = _trained(shape.backbone + shape.hidden + 1, size, shape.adapters(lora_rank))
     reference = size * shape.parameters if recipe.reference and not lora_rank else 0
+    table = shape.vocabulary * shape.hidden
+    narrow = HALF if size == WHOLE else 0  # copies of float32 weights for the products
     tokens = preset.micro_batch_tokens
-    activations = tokens * size * (shape.layers * shape.hidden + shape.saved_entries) + LOGITS
     found = {
         "model": own["weights"] // gpus,
         "gradients": own["gradients"] // gpus,
@@ -144,12 +174,21 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
         "critic": sum(critic.values()) // gpus,
         "reference": reference // gpus,
         "gathered layers": 2 * size * shape.layer if gpus > 1 else 0,
-        "activations": activations,
-        "engine's copy": HALF * shape.parameters,
-        "engine's cache": HALF * shape.cache_entries * preset.max_batch * preset.max_context,
+        "activations": tokens * size * (shape.layers * shape.hidden + shape.saved_entries),
+        "narrowed weights": narrow * shape.parameters if gpus == 1 else 0,
+        "logits": TABLES * WHOLE * logit_entries(hardware) + (size + narrow) * table,
+        # embedding in the weights' format, layers and output layer in half precision
+        "engine's copy": HALF * (shape.layers * shape.layer + table) + size * table,
+        "hand-over": size * shape.layers * shape.linear_layer if lora_rank else WRITTEN,
+        CACHE: HALF * shape.cache_entries * preset.max_batch * preset.max_context,
         "reserve": round(RESERVE * hardware.memory_gb * GB),
     }
     return {name: count for name, count in found.items() if count}
+
+
+def logit_entries(hardware: Hardware) -> int:
+    """Return the most logits of a piece: a table is a 64th of a device's memory, within limits."""
+    return max(2**24, min(2**28, round(hardware.memory_gb * GB) // (WHOLE * 64)))
 
 
 def sampled_chains(rollout: Any) -> float:

@@ -36,7 +36,7 @@ def _search_r1(recipe: str, size: str) -> Preset:
         max_tokens=500,
         max_context=6144,
         sampled_tokens=2500,
-        max_batch=48 if recipe == "ppo" else 64,
+        max_batch=40 if recipe == "ppo" else 64,
         published=(
             Published(
                 "seven QA sets, gain over retrieval-augmented baselines", _SEARCH_R1_GAIN[size]
@@ -74,7 +74,7 @@ def _tree_grpo(size: str) -> Preset:
         max_tokens=500,
         max_context=4096,
         sampled_tokens=2000,
-        max_batch=16 if size == "14B" else 64,
+        max_batch=12 if size == "14B" else 64,
         gpus=16 if size == "14B" else 8,
         published=_TREE_GRPO_3B if size == "3B" else (),
         render="inline",
@@ -121,7 +121,7 @@ _ARPO = (
         max_tokens=4096,
         max_context=12_000,
         sampled_tokens=10_000,
-        max_batch=16,
+        max_batch=14,
     ),
     _arpo(
         "arpo-14b",

@@ -47,13 +47,28 @@ def test_a_plan_shows_memory_tokens_time_and_the_papers_figures(
         assert part in said, part
 
 
+def test_a_plan_counts_what_takes_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--preset", "tree-grpo-1.5b", "--gpus", "1"]
+    assert main(["plan", *words, "--offload"]) == 0
+    said = capsys.readouterr().out
+    for part in ("while the engine plays", "while the learner updates", "hand-over", "logits"):
+        assert part in said, part
+    assert "together" not in said
+    assert main(["plan", *words]) == 0
+    said = capsys.readouterr().out
+    assert "together" in said
+    assert "what is left for up to two" in " ".join(said.split())
+
+
 def test_a_plan_that_does_not_fit_names_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--preset", "tree-grpo-14b", "--gpus", "4"]) == 0
     said = capsys.readouterr().out
     assert "does not fit" in said
     assert "--gpus 16 suffices" in said
-    assert "--max-batch" in said
+    assert "lower --micro-batch-tokens" in said
     assert "give --throughput" in said
+    assert main(["plan", "--preset", "tree-grpo-14b", "--gpus", "4", "--max-batch", "24"]) == 0
+    assert "lower --max-batch" in capsys.readouterr().out
     assert main(["plan", "--preset", "tree-grpo-14", "--gpus", "4"]) == REFUSED
     assert "Did you mean 'tree-grpo-14b'" in capsys.readouterr().err
 

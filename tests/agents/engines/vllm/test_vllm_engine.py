@@ -259,3 +259,7 @@ def test_a_prompt_fed_in_parts_is_sampled_from_once(player: Path) -> None:
     for r, done in zip(asked, ask(eng, *asked), strict=True):
         logprobs, _ = teacher(net, r.ids, done.ids)
         np.testing.assert_allclose(done.logprobs, logprobs, atol=2e-4)
+
+
+def test_a_runner_keeps_one_and_a_half_batches_open(eng: Any) -> None:
+    assert eng.max_open == 96

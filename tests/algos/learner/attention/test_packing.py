@@ -160,7 +160,8 @@ def test_mini_batches_are_whole_groups(seed: int, count: int) -> None:
 @given(seed=st.integers(0, 2**20), budget=st.integers(1, 300))
 def test_micro_batches_never_cut_a_tree(padded: bool, seed: int, budget: int) -> None:
     rows = rows_of(branching(seed, groups=3))
-    parts = whole_micro_batches(rows, range(len(rows)), budget, padded=padded)
+    width = (lambda n: n) if padded else None
+    parts = whole_micro_batches(rows, range(len(rows)), budget, width)
     assert sorted(i for part in parts for i in part) == list(range(len(rows)))
     trees = [{(rows[i].group, rows[i].tree) for i in part} for part in parts]
     assert sum(len(t) for t in trees) == len(set().union(*trees))
@@ -173,6 +174,6 @@ def test_micro_batches_never_cut_a_tree(padded: bool, seed: int, budget: int) ->
 def test_a_group_stays_whole_where_it_fits() -> None:
     rows = rows_of(branching(3, groups=4))
     largest = max(distinct_tokens([r for r in rows if r.group == g]) for g in range(4))
-    parts = whole_micro_batches(rows, range(len(rows)), largest, padded=False)
+    parts = whole_micro_batches(rows, range(len(rows)), largest)
     groups = [{rows[i].group for i in part} for part in parts]
     assert sum(len(g) for g in groups) == 4

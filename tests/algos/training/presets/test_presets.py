@@ -12,7 +12,9 @@ import transformers
 from turngym.algos.rollouts import Branch, Chains, Expand
 from turngym.algos.training.presets import PRESETS, SHAPES, preset, shape_of
 from turngym.algos.training.presets.plan import (
+    TABLES,
     Hardware,
+    logit_entries,
     memory,
     min_gpus,
     plan,
@@ -83,10 +85,13 @@ def test_memory_of_search_r1_ppo_with_7b_by_hand() -> None:
         "reference": 1_903_904_128,  # 2 P / 8
         "gathered layers": 932_231_168,  # two of 233,057,792 parameters, 2 bytes each
         # 16,384 tokens, 2 bytes: 28 * 3,584 inputs of layers and 98,304 of one layer at work
-        # (4 * 3,584 + 2 * 3,584 + 2 * 512 + 4 * 18,944); logits 3 * 4 * 2**24
-        "activations": 6_710_886_400,
-        "engine's copy": 15_231_233_024,  # 2 P
-        "engine's cache": 16_911_433_728,  # 57,344 B per token * 48 * 6,144
+        # (4 * 3,584 + 2 * 3,584 + 2 * 512 + 4 * 18,944)
+        "activations": 6_509_559_808,
+        # three tables of 2**28 float32, and the gradient of 152,064 * 3,584 weights in 2 bytes
+        "logits": 4_311_220_224,
+        "engine's copy": 15_231_225_856,  # 2 P, the last norm folded into the output layer
+        "hand-over": 134_217_728,  # 2**24 weights, as float32 and scaled
+        "engine's cache": 14_092_861_440,  # 57,344 B per token * 40 * 6,144
         "reserve": 6_400_000_000,  # 0.08 * 80e9
     }
 
@@ -105,6 +110,42 @@ def test_memory_of_tree_grpo_with_one_device_and_adapters() -> None:
     assert lean["model"] == 2 * 1_543_714_304 + 4 * 28 * 659_456
     assert "reference" not in lean  # the adapter switched off
     assert sum(lean.values()) < 0.6 * sum(whole.values())
+
+
+def test_a_tied_model_s_engine_has_an_output_layer_of_its_own() -> None:
+    shape = SHAPES["Qwen2.5-3B"]
+    got = memory(preset("search-r1-grpo-3b"), Hardware(gpus=8))
+    table = 151_936 * 2048
+    assert got["engine's copy"] == 2 * (shape.parameters - 2048 + table)
+    exact = dataclasses.replace(preset("search-r1-grpo-3b"), weights="float32")
+    wide = memory(exact, Hardware(gpus=1))
+    # the embedding stays float32, as nothing of it may be rounded
+    assert wide["engine's copy"] == got["engine's copy"] + 2 * table
+    assert wide["narrowed weights"] == 2 * shape.parameters
+    assert memory(exact, Hardware(gpus=1), lora_rank=8)["hand-over"] == 4 * 36 * shape.linear_layer
+
+
+def test_logits_are_sized_as_the_learner_sizes_them() -> None:
+    from turngym.algos.learner.scoring.fused_head import TABLES as tables
+    from turngym.algos.learner.scoring.fused_head import piece_entries
+
+    assert tables == TABLES
+    for gb in (2.0, 16.0, 24.0, 80.0, 141.0):
+        assert logit_entries(Hardware(gpus=1, memory_gb=gb)) == piece_entries(round(gb * 1e9))
+
+
+def test_offload_is_counted_in_turns() -> None:
+    small, one = preset("tree-grpo-3b"), Hardware(gpus=1)
+    whole, turns = plan(small, one), plan(small, one, offload=True)
+    assert whole.memory == turns.memory
+    assert whole.total == whole.playing == whole.updating == sum(whole.memory.values())
+    cache, moments = whole.memory["engine's cache"], whole.memory["optimiser"]
+    assert turns.updating == whole.total - cache
+    assert turns.playing < whole.total - moments - whole.memory["reference"]
+    assert turns.total == max(turns.playing, turns.updating)
+    assert not whole.fits or turns.fits
+    with pytest.raises(BadValueError, match="offload is for one process, and gpus is 2"):
+        plan(small, Hardware(gpus=2), offload=True)
 
 
 def test_tokens_and_time_by_hand() -> None:

@@ -1,0 +1,80 @@
+"""What a learner says that it will take, against what it takes; gradients go after an update."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers.allocations import peak_bytes
+from helpers.small_learners import SIZES, learner, trained, update
+from helpers.small_models import model
+
+from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.memory_needs import head_bytes
+from turngym.algos.learner.scoring import scoring
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import make_recipe
+from turngym.algos.training.engines import settle
+
+
+@pytest.mark.parametrize("recipe", ["grpo", "ppo"])
+def test_gradients_and_moments_are_counted_to_the_byte(recipe: str) -> None:
+    made = learner(recipe)
+    weights = sum(p.numel() for p in trained(made))
+    before = made.needs()
+    assert before.gradients == 4 * weights
+    assert before.moments == 8 * weights
+    update(made)
+    assert (made.needs().moments, made.needs().gradients) == (0, 0)
+    made.rest()  # gradients stayed through the rollouts before
+    after = made.needs()
+    assert after.gradients == 4 * weights
+    assert all(p.grad is None for p in trained(made))
+    state = made.optimizer.state.values()
+    assert sum(s["exp_avg"].nbytes + s["exp_avg_sq"].nbytes for s in state) == before.moments
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_the_first_update_stays_within_what_was_said(
+    checkpointing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "LOGITS_PER_CHUNK", 40 * 420)
+    made = learner(gradient_checkpointing=checkpointing)
+    made.models.tokens.fused = True
+    said = made.needs()
+    peak = peak_bytes(lambda: update(made))
+    assert 0.4 * said.total < peak < said.total
+
+
+def test_half_precision_has_copies_and_an_optimiser_a_float32_one() -> None:
+    made = learner()
+    weights = sum(p.numel() for p in trained(made))
+    assert made.needs().narrowed == 0
+    assert learner(precision="bfloat16").needs().narrowed == 2 * weights
+    settings = LearnerSettings(precision="bfloat16")
+    net = model("Qwen2", **SIZES).to(torch.bfloat16)
+    half = Learner(net, make_recipe("grpo"), pad_id=0, settings=settings)
+    assert half.needs().moments == 12 * weights
+    assert half.needs().gradients == 2 * weights
+    assert half.needs().narrowed == 0
+
+
+def test_the_head_takes_three_tables_and_its_gradient() -> None:
+    weight = torch.zeros(1000, 8)
+    assert head_bytes(weight, 2**20, half=False) == 3 * 4 * 2**20 + 4 * 8000
+    assert head_bytes(weight, 2**20, half=True) == 3 * 4 * 2**20 + 6 * 8000
+    assert head_bytes(weight.bfloat16(), 2**20, half=True) == 3 * 4 * 2**20 + 2 * 8000
+
+
+def test_an_engine_on_the_learner_s_gpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from helpers.engine_help import engine
+
+    made, eng = learner(), engine()
+    told: list[tuple[int, bool]] = []
+    monkeypatch.setattr(eng, "settle", lambda n, in_turn=False: told.append((n, in_turn)))
+    settle(eng, made)
+    assert told == []  # on a CPU nothing is decided
+    said = made.needs().total
+    monkeypatch.setattr(type(made.models.tokens), "device", torch.device("cuda"))
+    monkeypatch.setattr(made, "bytes_beside_engine", lambda: said)
+    settle(eng, made)
+    assert told == [(said, False)]
