@@ -75,6 +75,7 @@ class Learner:
         self.policy = policy
         self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
         self.optimizer_steps = 0
+        self._last: tuple[Forest, list[Row]] | None = None
         self.loss_is_silent = silent_without_advantage(recipe.loss)
         groups = [
             {"params": params, "base_lr": lr, "lr": lr}
@@ -99,7 +100,7 @@ class Learner:
 
     def logprobs(self, forest: Forest) -> list[Floats]:
         """Return the log-probability in nats of every action token ``[n_act]`` per path."""
-        return self.models.logprobs(rows_of(forest))
+        return self.models.logprobs(self._rows_of(forest))
 
     def ref_logprobs(self, forest: Forest) -> list[Floats]:
         """Return the same under the frozen reference policy.
@@ -107,7 +108,7 @@ class Learner:
         Raises:
             BadValueError: The recipe asked for no reference.
         """
-        return self.models.ref_logprobs(rows_of(forest))
+        return self.models.ref_logprobs(self._rows_of(forest))
 
     def teacher_logprobs(self, forest: Forest) -> list[Floats]:
         """Return the same under the teacher.
@@ -115,7 +116,7 @@ class Learner:
         Raises:
             BadValueError: The recipe names no teacher.
         """
-        return self.models.teacher_logprobs(rows_of(forest))
+        return self.models.teacher_logprobs(self._rows_of(forest))
 
     def values(self, forest: Forest) -> list[Floats]:
         """Return values ``[n_act + 1]`` per path: before each action token, and after the last.
@@ -123,7 +124,7 @@ class Learner:
         Raises:
             BadValueError: The recipe has no critic.
         """
-        return self.models.values(rows_of(forest))
+        return self.models.values(self._rows_of(forest))
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
         """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
@@ -161,7 +162,7 @@ class Learner:
         """
         if self.recipe.train_observations:
             (forest, credits), annotations = with_observations(forest, credits), {}
-        rows = rows_of(forest)
+        rows = self._rows_of(forest)
         if not rows:
             return {}
         streams = self._streams(rows, annotations, credits)
@@ -172,6 +173,8 @@ class Learner:
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows, share):
                     self._step(rows, chosen, streams, log)
+        self._last = None
+        self.models.batching.cache.clear()
         log.merge(self.models.team.ranks)
         return log.metrics(self.optimizer.param_groups)
 
@@ -288,6 +291,12 @@ class Learner:
         log.step(norms, finite)
 
     # ------------------------------------------------------------------ pieces
+
+    def _rows_of(self, forest: Forest) -> list[Row]:
+        """Return the rows of a forest; those of the last one as they were made, until an update."""
+        if self._last is None or self._last[0] is not forest:
+            self._last = forest, rows_of(forest)
+        return self._last[1]
 
     def _streams(
         self, rows: Sequence[Row], annotations: Annotations, credits: Credits
