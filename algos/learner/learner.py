@@ -92,6 +92,14 @@ class Learner:
         """Return the policy with all of its weights; a collective call."""
         return self.models.team.whole(self.policy)
 
+    def policy_for_engine(self, *, in_turn: bool) -> Any:
+        """Return the policy as an engine takes its weights; a collective call.
+
+        Args:
+            in_turn: Whether the engine takes them before the next update.
+        """
+        return self.models.team.for_engine(self.policy, in_turn=in_turn)
+
     def spread_policy(self) -> None:
         """Apply changes of :meth:`whole_policy`."""
         self.models.team.spread(self.policy)

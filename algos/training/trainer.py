@@ -59,7 +59,14 @@ from ..runs.process_group import join_ranks
 from ..runs.progress import Bar, Reporter, Silent
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
-from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
+from .checkpoint import (
+    RunCounters,
+    load_checkpoint,
+    load_memory,
+    newest_whole,
+    save_checkpoint,
+    settle_checkpoint,
+)
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import Credited, assign_credit
 from .engines import EngineMaker, check_overlap, make_engine, make_runner
@@ -194,6 +201,7 @@ class Trainer(Closing):
             if isinstance(fault, EngineFault) and not self.ranks.alone:
                 raise  # the other processes do not take part in saving
             self._save(wait=False)
+            settle_checkpoint(self.learner)
             self.writer.draw()
             why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine failed"
             self.report.note(
@@ -223,6 +231,7 @@ class Trainer(Closing):
                 with held_interrupts():
                     saved = self._save()
             if over:
+                settle_checkpoint(self.learner)
                 self.writer.draw()
                 return
             row = self.train_step()
@@ -327,7 +336,8 @@ class Trainer(Closing):
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
-        self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
+        policy = self.learner.policy_for_engine(in_turn=self.config.max_lag is None)
+        self.pipeline.hand_over(self.counters.step + 1, policy)
         return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
 
     def _replay(self, credited: Credited, share: float) -> dict[str, float]:
