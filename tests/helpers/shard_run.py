@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 import json
@@ -17,15 +18,22 @@ from helpers.nets import small
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
+from turngym.agents.engines.base import EngineStats
 from turngym.agents.engines.local.packed_decoder import FastDecoder
 from turngym.agents.models.lora import LoraSettings, with_lora
-from turngym.algos.core.protocols import Credits
+from turngym.algos.core.forest import Group
+from turngym.algos.core.protocols import Credits, Start
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.parallel.team import Team
 from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.ray.engine import RemoteEngine, RemoteRunner
+from turngym.algos.ray.work import PlayedGroup, unpack_weights
 from turngym.algos.recipes import make_recipe
-from turngym.algos.runs.process_group import join_ranks
+from turngym.algos.rollouts import Chains
+from turngym.algos.runs.process_group import join_ranks, shared_channel
 from turngym.algos.training import checkpoint
+from turngym.algos.training.engines import RankRunner
+from turngym.envs.core.errors import EngineFault
 
 
 def learner(team: Team | None, net: Any, precision: Any) -> Learner:
@@ -187,6 +195,89 @@ def _moment(made: Learner, at: int) -> torch.Tensor:
     return made.optimizer.state[p]["exp_avg"].full_tensor()
 
 
+class Pool:
+    """Plays every group at once, and fails where it is told to."""
+
+    def __init__(self) -> None:
+        self.weights: dict[int, Any] = {}
+        self.played: list[str] = []
+
+    def limits(self) -> tuple[int, int]:
+        return 64, 320
+
+    def take(self, version: int, weights: Any) -> None:
+        self.weights[version] = weights
+
+    async def play(self, works: Any, tick: Any) -> list[PlayedGroup]:
+        for work in works:
+            if work.start.uid == "broken":
+                raise EngineFault("the actors are gone")
+            self.played.append(work.start.uid)
+            tick()
+        return [
+            PlayedGroup(Group(w.start.uid, "t"), "", EngineStats(sampled_tokens=1)) for w in works
+        ]
+
+
+def start(uid: str) -> Start:
+    return Start("train", 0, 0, uid)
+
+
+def actors_of_the_first() -> dict[str, Any]:
+    """Actors beside a learner of two processes: what each of both processes sees."""
+    ranks = join_ranks("cpu")
+    pool: Any = Pool() if ranks.first else None
+    engine = RemoteEngine(pool, shared_channel())
+    made = learner(Team(ranks.learner), small("qwen2"), "float32")
+    gradients(made)
+    engine.sync(made.policy_for_engine(in_turn=True), 3)
+    whole = dict(made.whole_policy().named_parameters())
+    sent = True
+    if pool is not None:
+        given = small("qwen2")
+        unpack_weights(pool.weights[3], given)
+        sent = all(torch.equal(p, whole[n]) for n, p in given.named_parameters())
+    runner = object.__new__(RemoteRunner)
+    runner.scene, runner.remote, runner.fault = "", engine, ""
+    got = asyncio.run(runner.groups(Chains(n=1), [start("a"), start("b")]))
+    try:
+        asyncio.run(runner.groups(Chains(n=1), [start("broken")]))
+        raised = ""
+    except EngineFault as fault:
+        raised = str(fault)
+    mine = {
+        "limits": [engine.max_context, engine.vocabulary],
+        "sent": sent,
+        "groups": [g.uid for g in got],
+        "sampled": engine.stats.sampled_tokens,
+        "raised": raised,
+    }
+    return {"each": ranks.learner.everyone(mine), "played": pool.played if pool else []}
+
+
+def taken_from_one_list() -> dict[str, Any]:
+    """Groups that the first process plays ten times as slowly as the second."""
+    ranks = join_ranks("cpu")
+    out: dict[str, Any] = {}
+    for how in (None, 2):
+        mine: list[str] = []
+
+        async def rollout(_: Any, one: Start, mine: list[str] = mine) -> Group:
+            await asyncio.sleep(0.2 if ranks.first else 0.02)
+            mine.append(one.uid)
+            return Group(one.uid, "t")
+
+        runner = object.__new__(RankRunner)
+        runner.ranks, runner.fault, runner.side_by_side = ranks.runner, "", how
+        for _ in range(2):  # a second list begins anew
+            mine.clear()
+            names = [f"g{i}" for i in range(12)]
+            groups = asyncio.run(runner.groups(rollout, [start(n) for n in names]))
+        row = {"order": [g.uid for g in groups] == names, "mine": list(mine)}
+        out[str(how)] = ranks.learner.everyone(row)
+    return out
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     job = json.loads(sys.argv[1])
@@ -196,6 +287,8 @@ if __name__ == "__main__":
         "lora": formats("bfloat16", True),
         "hand_over": {precision: hand_over(precision) for precision in ("float32", "bfloat16")},
     }
+    out["actors"] = actors_of_the_first()
+    out["taken"] = taken_from_one_list()
     out["checkpoint"] = written_meanwhile(Path(job["folder"]))
     if join_ranks("cpu").first:
         Path(job["out"]).write_text(json.dumps(out))

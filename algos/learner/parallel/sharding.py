@@ -109,9 +109,9 @@ class Gathered:
             yield value
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the weights by name, whole."""
+        """Yield the weights by name, whole, in the format of the shards."""
         for name, p in self._module.named_parameters():
-            yield name, self._read(p)
+            yield name, _whole(p.detach()).requires_grad_(p.requires_grad)
 
     def state_dict(self) -> Mapping[str, Tensor]:
         """Return the module's weights and buffers by name, each gathered when it is read."""

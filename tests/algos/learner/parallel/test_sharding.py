@@ -70,6 +70,23 @@ def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -
     assert row == {"early": True, "moved": True, "step": 1, "weights": True, "moments": True}
 
 
+def test_actors_play_for_a_learner_of_several_processes(found: dict[str, Any]) -> None:
+    """Before, Ray's actors refused to serve more than one learner process."""
+    one = {"limits": [64, 320], "sent": True, "groups": ["a", "b"], "sampled": 2}
+    assert found["actors"]["each"] == [{**one, "raised": "the actors are gone"}] * 2
+    assert found["actors"]["played"] == ["a", "b"]
+
+
+def test_a_slow_engine_holds_up_no_fast_one(found: dict[str, Any]) -> None:
+    dealt, taken = found["taken"]["None"], found["taken"]["2"]
+    assert all(row["order"] for row in dealt + taken)
+    assert [len(row["mine"]) for row in dealt] == [6, 6]  # before: half each, however slow
+    assert sorted(dealt[0]["mine"] + dealt[1]["mine"]) == sorted(
+        taken[0]["mine"] + taken[1]["mine"]
+    )
+    assert len(taken[1]["mine"]) > len(taken[0]["mine"])
+
+
 def test_an_optimiser_of_another_form_is_refused() -> None:
     recipe = make_recipe("grpo", {"loss.kl.coef": 0.0}, small=True)
     how = LearnerSettings(precision="float32")
