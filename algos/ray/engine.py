@@ -121,12 +121,12 @@ class RemoteRunner(EpisodeRunner):
             except Exception as raised:  # noqa: BLE001 - the other processes wait for an answer
                 fault = raised
 
-        def answer() -> list[PlayedGroup]:
+        def outcome() -> list[PlayedGroup]:
             if fault is not None:
                 raise fault
             return played
 
-        answers = self.remote.agreed(answer)
+        answers = self.remote.agreed(outcome)
         for answer in answers:
             self.remote.count(answer.stats)
         self.fault = next((a.fault for a in answers if a.fault), self.fault)
