@@ -181,7 +181,7 @@ def never_uncompiled(run: Callable[..., T]) -> Callable[..., T]:
     """Let a compiled function have many variants, and fail where it would run uncompiled instead.
 
     Past its limit torch warns once and computes without its compiler, for FlexAttention the whole
-    matrix of scores: out of memory, or many times slower, without a word about why.
+    matrix of scores: out of memory, or many times slower, and nothing says why.
     """
     return torch._dynamo.config.patch(
         recompile_limit=MOST_VARIANTS, fail_on_recompile_limit_hit=True
