@@ -1,4 +1,4 @@
-"""Truncated importance weights: the engine's policy is not quite the learner's.
+"""What protects an update from an engine whose policy is not quite the learner's.
 
 An engine computes in another precision than the learner, and one that plays ahead samples from
 older weights. Each token's policy gradient is multiplied by ``min(cap, exp(learner - engine))``,
@@ -8,20 +8,30 @@ where both log-probabilities are of the sampled token, the learner's from the st
 The surrogates of :mod:`turngym.algos.losses` are linear in a positive factor of the advantage,
 clipped or not, so the weights are put on the advantages; entropy, KL and value terms are left
 alone.
+
+A weight that is cut still trains on its token. Paths of which engine and learner say very different
+things were sampled by another policy (a cache that was lost, weights that were mixed up) and are
+left out whole (masked importance sampling by sequence, as in TRL and verl); and a run says so when
+the mean difference of a step is more than rounding explains.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
 from ..core.annotators import OldLogprobs, sampled_logprobs
 from ..core.forest import Forest
-from ..core.protocols import Credits, Floats
+from ..core.protocols import Annotations, Credits, Floats
 from ..core.recipe import Recipe
+
+T = TypeVar("T")
 
 USUAL_CAP = 2.0
 """The cap where the engine's numbers differ from the learner's and none is asked for."""
@@ -30,14 +40,69 @@ DIFFERS_FROM = 2**25
 a language model of 135 million, 0.0014 of models of a million."""
 
 
-def check_importance(recipe: Recipe, cap: float | None) -> None:
+REJECTED_ABOVE = 0.5
+"""Nats that a path's mean difference may have at most where nothing else is asked for: ten times
+the mean, and more than any single token, of a model of 135 million in half precision."""
+ALARM = 0.02
+"""Nats of a step's mean difference from which a run says so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """What is done about the difference in a run.
+
+    Attributes:
+        cap: Of the truncated importance weights; None for no weights.
+        reject_above: Paths whose mean absolute difference is above so many nats are left out; None
+            for none.
+    """
+
+    cap: float | None = None
+    reject_above: float | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is done."""
+        return self.cap is not None or self.reject_above is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How engine and learner differ in a run.
+
+    Attributes:
+        formats: Whether either computes in half precision.
+        kinds: Whether the engine is another program than the learner's layers, such as vLLM.
+        weights: Number of the policy's weights.
+        on_cpu: Whether the learner is on a CPU.
+    """
+
+    formats: bool
+    kinds: bool
+    weights: int
+    on_cpu: bool
+
+    @property
+    def matters(self) -> bool:
+        """Whether rounding can move log-probabilities by more than a thousandth of a nat or so.
+
+        On a CPU small models in half precision are taken as exact; elsewhere nothing is, since the
+        kernels differ as well.
+        """
+        if self.kinds or not self.on_cpu:
+            return self.kinds or self.formats
+        return self.formats and self.weights >= DIFFERS_FROM
+
+
+def check_importance(recipe: Recipe, cap: float | None, reject_above: float | None = None) -> None:
     """Refuse recipes whose gradient these weights would not correct.
 
     Raises:
         BadValueError: The message says why.
     """
-    if cap and (why := why_no_importance(recipe)):
-        raise BadValueError(f"recipe {recipe.name!r}: importance_cap is {cap}, but {why}")
+    for name, asked in (("importance_cap", cap), ("reject_above", reject_above)):
+        if asked and (why := why_no_importance(recipe)):
+            raise BadValueError(f"recipe {recipe.name!r}: {name} is {asked}, but {why}")
 
 
 def why_no_importance(recipe: Recipe) -> str | None:
@@ -66,21 +131,111 @@ def why_no_importance(recipe: Recipe) -> str | None:
     return None
 
 
-def importance_cap(
-    asked: float | None, recipe: Recipe, weights: int, same_numbers: bool
-) -> float | None:
-    """Return the cap of a run, None for no weights.
+def protection(
+    recipe: Recipe, difference: Difference, cap: float | None, reject_above: float | None
+) -> Protection:
+    """Return what protects a run.
 
     Args:
-        asked: By the settings: a cap, 0 for no weights, None for what the model needs.
         recipe: Its gradient must be one that the weights correct.
-        weights: Number of the policy's weights.
-        same_numbers: Whether engine and learner both compute in float32 and by the same layers.
+        difference: Of the run's engine and learner.
+        cap: By the settings: a cap, 0 for no weights, None for what the difference needs.
+        reject_above: By the settings, in nats: 0 for no rejection, None as for the cap.
     """
-    if asked is not None:
-        return asked or None
-    exact = same_numbers or weights < DIFFERS_FROM
-    return None if exact or why_no_importance(recipe) else USUAL_CAP
+    needed = difference.matters and not why_no_importance(recipe)
+
+    def chosen(asked: float | None, usual: float) -> float | None:
+        if asked is not None:
+            return asked or None
+        return usual if needed else None
+
+    return Protection(cap=chosen(cap, USUAL_CAP), reject_above=chosen(reject_above, REJECTED_ABOVE))
+
+
+def differences(forest: Forest, learner: Sequence[Floats]) -> list[Floats]:
+    """Return the absolute differences in nats of every action token ``[n_act]`` per path."""
+    pairs = zip(learner, sampled_logprobs(forest), strict=True)
+    return [np.abs(own - engine) for own, engine in pairs]
+
+
+def rejected(
+    forest: Forest, learner: Sequence[Floats], above: float
+) -> tuple[npt.NDArray[np.bool_], dict[str, float]]:
+    """Return which paths ``[paths]`` are too far off to train on, and metrics.
+
+    Args:
+        forest: What was sampled.
+        learner: The learner's log-probabilities ``[n_act]`` per path before the update.
+        above: Largest mean absolute difference of a path, in nats; what is no number is above.
+    """
+    off = differences(forest, learner)
+    out = np.array([len(d) > 0 and not float(d.mean()) <= above for d in off], bool)
+    metrics: dict[str, float] = {}
+    if len(off):
+        metrics["update/rejected_frac"] = float(out.mean())
+    if out.any():  # the update sees the others alone
+        every = np.concatenate(off)
+        metrics["update/logprob_diff_mean_nats"] = float(every.mean())
+        metrics["update/logprob_diff_max_nats"] = float(every.max())
+    return out, metrics
+
+
+def without_paths(
+    forest: Forest, annotations: Annotations, credits: Credits, out: npt.NDArray[np.bool_]
+) -> tuple[Forest, dict[str, list[Floats]], Credits]:
+    """Return what an update reads, without some paths.
+
+    Args:
+        forest: The trainable paths.
+        annotations: Arrays per path.
+        credits: One array per path.
+        out: Which paths are left out ``[paths]``.
+    """
+
+    def kept(per_path: Sequence[T]) -> list[T]:
+        return [one for one, gone in zip(per_path, out, strict=True) if not gone]
+
+    rest = dataclasses.replace(
+        credits,
+        advantages=kept(credits.advantages),
+        value_targets=kept(credits.value_targets) if len(credits.value_targets) else (),
+        extra={name: kept(arrays) for name, arrays in credits.extra.items()},
+    )
+    left = {name: kept(arrays) for name, arrays in annotations.items()}
+    return Forest(forest.groups, tuple(kept(forest.paths))), left, rest
+
+
+class Alarm:
+    """Says when engine and learner are further apart than rounding explains.
+
+    Once for each doubling of the difference, so that it is said and not repeated.
+    """
+
+    def __init__(self) -> None:
+        self._above = ALARM
+
+    def __call__(self, step: int, mean_nats: float, lag: float, guard: Protection) -> str:
+        """Return what to say of a step, empty for nothing.
+
+        Args:
+            step: Number of the step.
+            mean_nats: Mean absolute difference of its tokens.
+            lag: Mean updates between the weights that sampled and those that were trained.
+            guard: What is done about it.
+        """
+        if mean_nats <= self._above:
+            return ""
+        self._above = max(2 * self._above, mean_nats)
+        done = [f"weights are cut at {guard.cap:g}"] if guard.cap else []
+        if guard.reject_above:
+            done.append(f"paths above {guard.reject_above:g} nats are left out")
+        against = " and ".join(done) or "nothing is done about it (importance_cap, reject_above)"
+        late = f" and {lag:.1f} updates of lag" if lag else ""
+        return (
+            f"step {step}: engine and learner differ by {mean_nats:.3f} nats in the mean, more "
+            f"than {ALARM}: rounding{late}, or a fault; {against}. An engine in float32 "
+            "(engine_dtype) shows which."
+        )
 
 
 def weighed(

@@ -77,6 +77,7 @@ class Learner:
         self.policy = policy
         self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
         self.optimizer_steps = 0
+        self._last: tuple[Forest, list[Row]] | None = None
         self.loss_is_silent = silent_without_advantage(recipe.loss)
         groups = [
             {"params": params, "base_lr": lr, "lr": lr}
@@ -97,6 +98,14 @@ class Learner:
     def whole_policy(self) -> Any:
         """Return the policy with all of its weights; a collective call."""
         return self.models.team.whole(self.policy)
+
+    def policy_for_engine(self, *, in_turn: bool) -> Any:
+        """Return the policy as an engine takes its weights; a collective call.
+
+        Args:
+            in_turn: Whether the engine takes them before the next update.
+        """
+        return self.models.team.for_engine(self.policy, in_turn=in_turn)
 
     def spread_policy(self) -> None:
         """Apply changes of :meth:`whole_policy`."""
@@ -140,7 +149,7 @@ class Learner:
 
     def logprobs(self, forest: Forest) -> list[Floats]:
         """Return the log-probability in nats of every action token ``[n_act]`` per path."""
-        return self.models.logprobs(rows_of(forest))
+        return self.models.logprobs(self._rows_of(forest))
 
     def ref_logprobs(self, forest: Forest) -> list[Floats]:
         """Return the same under the frozen reference policy.
@@ -149,7 +158,7 @@ class Learner:
             BadValueError: The recipe asked for no reference.
         """
         self.wake()
-        return self.models.ref_logprobs(rows_of(forest))
+        return self.models.ref_logprobs(self._rows_of(forest))
 
     def teacher_logprobs(self, forest: Forest) -> list[Floats]:
         """Return the same under the teacher.
@@ -158,7 +167,7 @@ class Learner:
             BadValueError: The recipe names no teacher.
         """
         self.wake()
-        return self.models.teacher_logprobs(rows_of(forest))
+        return self.models.teacher_logprobs(self._rows_of(forest))
 
     def values(self, forest: Forest) -> list[Floats]:
         """Return values ``[n_act + 1]`` per path: before each action token, and after the last.
@@ -166,7 +175,7 @@ class Learner:
         Raises:
             BadValueError: The recipe has no critic.
         """
-        return self.models.values(rows_of(forest))
+        return self.models.values(self._rows_of(forest))
 
     def prompt_values(self, prompts: Sequence[Ids]) -> Floats:
         """Return critic values ``[prompts]`` of the states after these whole contexts ``[n]``.
@@ -204,7 +213,7 @@ class Learner:
         """
         if self.recipe.train_observations:
             (forest, credits), annotations = with_observations(forest, credits), {}
-        rows = rows_of(forest)
+        rows = self._rows_of(forest)
         if not rows:
             return {}
         self.wake()
@@ -216,6 +225,8 @@ class Learner:
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows, share):
                     self._step(rows, chosen, streams, log)
+        self._last = None
+        self.models.batching.cache.clear()
         log.merge(self.models.team.ranks)
         return log.metrics(self.optimizer.param_groups)
 
@@ -332,6 +343,12 @@ class Learner:
         log.step(norms, finite)
 
     # ------------------------------------------------------------------ pieces
+
+    def _rows_of(self, forest: Forest) -> list[Row]:
+        """Return the rows of a forest; those of the last one as they were made, until an update."""
+        if self._last is None or self._last[0] is not forest:
+            self._last = forest, rows_of(forest)
+        return self._last[1]
 
     def _streams(
         self, rows: Sequence[Row], annotations: Annotations, credits: Credits

@@ -35,6 +35,7 @@ from .scoring.scoring import (
     WithoutAdapter,
     adapter_alone_learns,
     attention_for,
+    computes_in_half,
     quick_cpu_maths,
 )
 from .settings import LearnerSettings
@@ -79,6 +80,7 @@ class Models:
         team: Team | None = None,
     ) -> None:
         self.team = team or Team()
+        device = self.team.begin(policy)
         self.policy = policy.eval()
         avoid_planned_kernels(next(policy.parameters()).device)
         self.settings = settings
@@ -95,7 +97,7 @@ class Models:
         self.batching = Batching(
             token_budget=settings.micro_batch_tokens if quick is None else self._fitting(quick),
             pad_id=pad_id,
-            device=self.tokens.device,
+            device=device,
             shared=self.unshared_because is None,
             whole_trees=recipe.loss.whole_trees,
             always=quick is not None,
@@ -110,7 +112,11 @@ class Models:
         frozen = self.reference.model if self.reference else None
         taught = self.teacher.model if self.teacher else None
         others = [m for m in (self.critic, frozen, taught) if m is not None and m is not policy]
-        self.team.shard(policy, others)
+        half = computes_in_half(settings.precision, device)
+        self.team.shard(policy, others, device, half=half)
+        for one in (self.tokens, self.reference, self.teacher):
+            if one is not None and not self.team.alone:
+                one.casts = False  # the weights are gathered in the products' format
 
     def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
         """Return the log-probability in nats of every action token ``[n_act]`` per row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium as gym
 
@@ -12,20 +12,28 @@ from ...envs.core.errors import EpisodeError
 from ..core.forest import Group
 from ..core.protocols import Rollout, Start
 from ..rollouts import EpisodeRunner
+from ..runs.process_group import Channel
 from .pool import ActorPool
-from .work import Work, pack_weights
+from .work import PlayedGroup, Work, pack_weights
+
+T = TypeVar("T")
 
 
 class RemoteEngine:
     """Sends weights to the actors and adds up their engines' statistics.
 
+    Where several processes share the learner, the first one has the actors: it sends the weights
+    that all of them gather, and all get the groups that its actors play.
+
     Args:
-        pool: The actors.
+        pool: The actors; None in a process that is not the first.
+        ranks: The learner's processes.
     """
 
-    def __init__(self, pool: ActorPool) -> None:
+    def __init__(self, pool: ActorPool | None, ranks: Channel | None = None) -> None:
         self.pool = pool
-        self.max_context, self.vocabulary = pool.limits()
+        self.ranks = ranks or Channel()
+        self.max_context, self.vocabulary = self.agreed(lambda: _own(pool).limits())
         self.version = 0
         self.stats = EngineStats()
 
@@ -37,7 +45,24 @@ class RemoteEngine:
     def sync(self, model: Any, version: int | None = None) -> None:
         """Send the learner's present weights to all actors."""
         self.version = self.version + 1 if version is None else version
-        self.pool.take(self.version, pack_weights(model))
+        packed = pack_weights(model, keep=self.pool is not None)
+        if self.pool is not None:
+            self.pool.take(self.version, packed)
+
+    def agreed(self, work: Callable[[], T]) -> T:
+        """Return what the first process's ``work`` returns, or raise in all what it raises."""
+        if self.ranks.world_size == 1:
+            return work()
+        answer: tuple[T | None, Exception | None] = None, None
+        if self.ranks.rank == 0:
+            try:
+                answer = work(), None
+            except Exception as fault:  # noqa: BLE001 - the others wait for an answer
+                answer = None, fault
+        found, fault = self.ranks.from_first(answer)
+        if fault is not None:
+            raise fault
+        return found  # pyright: ignore[reportReturnType]
 
     def rest(self) -> None:
         """Do nothing: the actors free their own engines."""
@@ -88,8 +113,26 @@ class RemoteRunner(EpisodeRunner):
     ) -> list[Group]:
         """Return one group per start."""
         works = [Work(self.scene, rollout, start, self.remote.version) for start in starts]
-        answers = await self.remote.pool.play(works, tick)
+        played: list[PlayedGroup] = []
+        fault: Exception | None = None
+        if self.remote.pool is not None:
+            try:
+                played = await self.remote.pool.play(works, tick)
+            except Exception as raised:  # noqa: BLE001 - the other processes wait for an answer
+                fault = raised
+
+        def outcome() -> list[PlayedGroup]:
+            if fault is not None:
+                raise fault
+            return played
+
+        answers = self.remote.agreed(outcome)
         for answer in answers:
             self.remote.count(answer.stats)
         self.fault = next((a.fault for a in answers if a.fault), self.fault)
         return [answer.group for answer in answers]
+
+
+def _own(pool: ActorPool | None) -> ActorPool:
+    assert pool is not None, "the first process has the actors"
+    return pool

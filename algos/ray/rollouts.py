@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ...envs.core.errors import BadValueError
+from ..runs.process_group import shared_channel
 from ..runs.run_dir import Closing
 from ..training.config import TrainConfig
 from .engine import RemoteEngine
@@ -15,7 +15,7 @@ from .joining import import_ray
 from .pool import ActorPool
 
 STORE_BYTES = 256 * 2**20
-"""Object store of a Ray that is started here; a running cluster has its own."""
+"""Least object store of a Ray that is started here; a running cluster has its own."""
 
 
 class RayRollouts(Closing):
@@ -60,24 +60,25 @@ class RayRollouts(Closing):
     def __call__(self, config: TrainConfig, policy: Any, tokenizer: Any) -> RemoteEngine:  # noqa: ARG002 - the actors load both
         """Return a run's engine, replacing :func:`~turngym.algos.training.engines.make_engine`.
 
+        In a run of several learner processes each calls it, and the first one joins the cluster.
+
         Raises:
-            BadValueError: The run has several learner processes.
             EngineFault: No actor could be started.
         """
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise BadValueError(
-                "Ray: rollout actors serve one learner process, but torchrun started several. Use "
-                "either: processes that share weights (torchrun), or actors that play (Ray)."
-            )
-        self._connect()
+        ranks = shared_channel()
+        if ranks.rank == 0:
+            self._connect(sum(p.numel() * p.element_size() for p in policy.parameters()))
+            self.pool = self._started(config)
+        return RemoteEngine(self.pool, ranks)
+
+    def _started(self, config: TrainConfig) -> ActorPool:
         from .actor import RolloutActor, loader
 
         remote = self._ray.remote(**self._options)(RolloutActor)
         pickled = self._ray.cloudpickle.dumps(config)
         load = partial(loader, self._ray.cloudpickle.loads, pickled, self._prepare)
         at_once = max(1, config.max_batch // max(1, config.recipe.rollout.max_paths))
-        self.pool = ActorPool(self._ray, lambda: remote.remote(load), self._count, at_once)
-        return RemoteEngine(self.pool)
+        return ActorPool(self._ray, lambda: remote.remote(load), self._count, at_once)
 
     def close(self) -> None:
         """End the actors, and Ray where it was started here."""
@@ -87,7 +88,8 @@ class RayRollouts(Closing):
         if self._own and self._ray.is_initialized():
             self._ray.shutdown()
 
-    def _connect(self) -> None:
+    def _connect(self, weights: int) -> None:
+        """Join or start Ray; its object store holds ``weights`` bytes of three versions."""
         self._own = not self._ray.is_initialized()
         if not self._own:
             return
@@ -95,5 +97,5 @@ class RayRollouts(Closing):
         if self._address is None:
             needed = self._count * self._options["num_cpus"]
             here = {"num_cpus": max(1, needed), "include_dashboard": False}
-            here["object_store_memory"] = STORE_BYTES
+            here["object_store_memory"] = max(STORE_BYTES, 3 * weights)
         self._ray.init(address=self._address, log_to_driver=False, **here)

@@ -51,18 +51,25 @@ class PlayedGroup:
     stats: EngineStats
 
 
-def pack_weights(model: Any) -> Packed:
-    """Copy the trainable weights into main memory; all others never change."""
+def pack_weights(model: Any, *, keep: bool = True) -> Packed:
+    """Copy the trainable weights into main memory; all others never change.
+
+    Args:
+        model: The policy, or a view of one that is gathered as it is read.
+        keep: Off, the weights are read and nothing is kept: so a process takes part in gathering.
+    """
     return {
         name: p.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         for name, p in model.named_parameters()
-        if p.requires_grad
+        if p.requires_grad and keep
     }
 
 
 @torch.no_grad()
 def unpack_weights(packed: Packed, model: Any) -> None:
     """Put :func:`pack_weights` of another copy of the model into this one.
+
+    Weights that a learner of several processes holds in float32 are rounded to the format here.
 
     Raises:
         BadValueError: They are of another model; nothing is changed.
@@ -71,7 +78,7 @@ def unpack_weights(packed: Packed, model: Any) -> None:
     for name, data in packed.items():
         p = targets.get(name)
         here = None if p is None else p.numel() * p.element_size()
-        if p is None or here != len(data):
+        if p is None or len(data) not in (here, 4 * p.numel()):
             raise BadValueError(
                 f"rollout actor: weight {name!r} came with {len(data):,} bytes, where the model "
                 f"here has {'no such weight' if here is None else f'{here:,}'}. Does the model's "
@@ -79,7 +86,8 @@ def unpack_weights(packed: Packed, model: Any) -> None:
             )
     for name, data in packed.items():
         p = targets[name]
-        p.copy_(torch.from_numpy(np.array(data)).view(p.dtype).reshape(p.shape))
+        kind = torch.float32 if len(data) == 4 * p.numel() else p.dtype
+        p.copy_(torch.from_numpy(np.array(data)).view(kind).reshape(p.shape))
 
 
 def check_answer(work: Work, answer: Any) -> PlayedGroup:

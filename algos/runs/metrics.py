@@ -87,6 +87,7 @@ METRICS: Mapping[str, str] = {
     "update/logprob_diff_max_nats": "engine against learner: largest absolute difference",
     "update/importance_mean": "weight of a token for the engine's difference, mean",
     "update/importance_capped_frac": "share of tokens whose weight is the cap",
+    "update/rejected_frac": "share of paths left out: engine and learner differ too much on them",
     # parts of the loss; means per token are taken over the tokens that were computed
     "loss/policy": "the clipped surrogate, aggregated",
     "loss/nll": "negative log-likelihood of what is imitated, weighted by its advantage",

@@ -114,3 +114,27 @@ def join_ranks(device: str) -> Ranks:
     at = dist.get_rank(), dist.get_world_size()
     learner, runner = (dist.new_group(backend="gloo", timeout=PATIENCE) for _ in range(2))
     return Ranks(Channel(*at, learner), Channel(*at, runner))
+
+
+def shared_channel() -> Channel:
+    """Return one more channel between the processes of :func:`join_ranks`; all must ask."""
+    if not dist.is_initialized():
+        return Channel()
+    group = dist.new_group(backend="gloo", timeout=PATIENCE)
+    return Channel(dist.get_rank(), dist.get_world_size(), group)
+
+
+class SharedCounter:
+    """Numbers that the processes take from one another: each is handed out once.
+
+    Args:
+        name: The same in all processes, and new for every list that is shared out.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = f"turngym/{name}"
+        self._store = dist.distributed_c10d._get_default_store()
+
+    def take(self) -> int:
+        """Return the next number, from 0."""
+        return int(self._store.add(self._name, 1)) - 1

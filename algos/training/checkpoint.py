@@ -7,7 +7,8 @@ Random states are not stored because there are none: every draw is a function of
 the counters that are.
 
 Several processes write optimiser and critic together, each its own shards; any number of processes,
-one included, can load them. The policy is there once, as one model.
+one included, can load them. The policy is there once, as one model. They write from copies, in a
+thread, while training goes on: :func:`settle_checkpoint` waits for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import hashlib
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from ...envs.core.digest import digest_of
 from ...envs.core.errors import DataError
 from ...envs.utils.disk_errors import disk_errors
 from ..learner.learner import Learner
+from ..learner.optimizers import MasterAdamW
 from ..rollouts.step_limits import Amount, Played
 from ..runs.run_dir import read_json, write_json
 from .policy_files import check_architecture, load_policy_weights, save_policy
@@ -137,21 +140,40 @@ def _save(
         for leftover in folder.glob(".part-*"):
             shutil.rmtree(leftover)
         (part / "trainer").mkdir(parents=True)
-        save_policy(whole, part)
         tokenizer.save_pretrained(part)
         if memory:
             write_json(part / MEMORY, memory)
-    if team.alone:
-        torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
-        if learner.critic is not None:
-            save_file(learner.critic.state_dict(), part / CRITIC)
-    else:
+    if not team.alone:
         team.ranks.everyone("folder made")
-        save_shards(part / SHARDS, learner)
-    if team.ranks.rank == 0:
-        _finish(part, final, counters, keep)
-    team.ranks.everyone("checkpoint complete")
+        shards = begin_shards(part / SHARDS, learner)
+        state = dataclasses.replace(counters)
+
+        def complete() -> None:
+            with disk_errors(folder, guess=True):
+                shards.result()  # the first process's ends when all have written
+                if team.ranks.rank == 0:
+                    save_policy(whole, part)
+                    _finish(part, final, state, keep)
+
+        team.write(complete)
+        return final
+    save_policy(whole, part)
+    torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
+    if learner.critic is not None:
+        save_file(learner.critic.state_dict(), part / CRITIC)
+    _finish(part, final, counters, keep)
     return final
+
+
+def settle_checkpoint(learner: Learner) -> None:
+    """Wait until the newest checkpoint is complete; every process must call.
+
+    Raises:
+        DataError: The disk is full or cannot be written; the checkpoints before it stay.
+    """
+    team = learner.models.team
+    team.settle()
+    team.ranks.everyone("checkpoint complete")
 
 
 def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
@@ -287,28 +309,39 @@ def _sync_to_disk(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
-def save_shards(folder: Path, learner: Learner) -> None:
-    """Write optimiser and critic; every process must call."""
+def begin_shards(folder: Path, learner: Learner) -> Future[Any]:
+    """Begin to write optimiser and critic as they are now; every process must call.
+
+    Returns:
+        What ends when this process, and for the first one all of them, have written.
+    """
     # they take a while to import, and most runs have one process
     from torch.distributed.checkpoint.filesystem import FileSystemWriter
-    from torch.distributed.checkpoint.state_dict_saver import save
+    from torch.distributed.checkpoint.state_dict_saver import async_save
 
-    group = learner.models.team.ranks.group
-    save(
-        {**_optimizer(learner), **_critic(learner)},
-        storage_writer=FileSystemWriter(folder),
-        process_group=group,
-    )
+    state = {**_optimizer(learner), **_critic(learner)}
+    # torch copies from a card by itself, and writes what is in main memory from where it is
+    copies = {k: v.detach().clone() if v.device.type == "cpu" else v for k, v in state.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begun = async_save(
+            copies,
+            storage_writer=FileSystemWriter(folder),
+            process_group=learner.models.team.files_group(),
+        )
+    assert isinstance(begun, Future)
+    return begun
 
 
 def load_shards(folder: Path, learner: Learner) -> None:
-    """Load what :func:`save_shards` wrote, with as many processes as there are here."""
+    """Load what :func:`begin_shards` wrote, with as many processes as there are here."""
     from torch.distributed.checkpoint.filesystem import FileSystemReader
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata
     from torch.distributed.checkpoint.state_dict_loader import load
 
     reader = FileSystemReader(folder)
     saved = reader.read_metadata().state_dict_metadata
+    _check_form({key.rsplit(".", 1)[1] for key in saved if key.startswith("optimizer.")}, learner)
     wanted: dict[str, Tensor] = dict(_critic(learner))
     states: list[tuple[Tensor, str, str]] = []
     for i, p in enumerate(_params(learner)):
@@ -337,11 +370,27 @@ def load_whole_state(state: dict[str, Any], learner: Learner) -> None:
     """Load the state of an optimiser that one process wrote, each process its part."""
     from ..learner.parallel.sharding import part_like
 
+    _check_form({name for one in state["state"].values() for name in one}, learner)
     learner.optimizer.state.clear()
     for i, p in enumerate(_params(learner)):
         for name, value in state["state"].get(i, {}).items():
             cut = isinstance(value, Tensor) and value.shape == p.shape
             learner.optimizer.state[p][name] = part_like(value, p) if cut else value
+
+
+def _check_form(names: Collection[str], learner: Learner) -> None:
+    """Refuse the state of an optimiser of another form.
+
+    Raises:
+        ValueError: One of both keeps a float32 copy of half-precision weights.
+    """
+    kept, keeps = "master" in names, isinstance(learner.optimizer, MasterAdamW)
+    if names and kept != keeps:
+        raise ValueError(
+            "one process keeps bfloat16 weights and a float32 copy, several keep float32 shards: "
+            "resume with weights='bfloat16' needs one process where one began, several where "
+            "several did"
+        )
 
 
 @torch.no_grad()

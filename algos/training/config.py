@@ -156,7 +156,7 @@ class TrainConfig(TrainSettings):
         super().__post_init__()
         self.row()  # the engine exists: plugins have run by now
         self._check_lag()
-        check_importance(self.recipe, self.importance_cap)
+        check_importance(self.recipe, self.importance_cap, self.reject_above)
         if self.max_lag and self.recipe.tracker is not None:
             raise BadValueError(
                 f"recipe {self.recipe.name!r}: max_lag is {self.max_lag}, but "
@@ -186,12 +186,18 @@ class TrainConfig(TrainSettings):
             raise BadValueError(
                 f"training: importance_cap is {cap}; expected at least 1, or 0 for no weights."
             )
+        if self.reject_above is not None and not self.reject_above >= 0:
+            raise BadValueError(
+                f"training: reject_above is {self.reject_above}; expected nats above 0, or 0 for "
+                "no rejection."
+            )
 
     def resolved(self, model_digest: str) -> dict[str, Any]:
         """Return all settings as JSON data, with the digest of the starting model."""
         found = plain_data(self)
-        if self.warm_start is None:  # as in runs from before there was such a thing
-            del found["warm_start"]
+        for name in ("warm_start", "reject_above"):
+            if getattr(self, name) is None:  # as in runs from before there was such a thing
+                del found[name]
         if not self.learner.offload:  # likewise
             del found["learner"]["offload"]
         return {**found, "model_digest": model_digest}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
+import torch
 
 from ...agents.engines.base import CopiedEngine, Sampling, TrainingEngine
 from ...agents.engines.factory import build_engine
@@ -16,11 +19,13 @@ from ..core.protocols import Rollout, Start
 from ..evaluation.evaluate import EvalSet
 from ..learner.learner import Learner
 from ..rollouts import EpisodeRunner
-from ..runs.process_group import Channel, Ranks
+from ..runs.process_group import Channel, Ranks, SharedCounter
 from .config import TrainConfig
 
 EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 """Builds an engine from the configuration, the learner's model and its tokenizer."""
+_LISTS = itertools.count()
+"""Numbers the lists of groups that processes have shared out; the first process's counts."""
 
 
 @runtime_checkable
@@ -33,27 +38,53 @@ class GroupEngine(Protocol):
 
 
 class RankRunner(EpisodeRunner):
-    """Plays this process's share of the groups and gathers the others from the other processes.
+    """Plays some of the groups and gathers the others from the other processes.
 
     Every process must ask for the same groups in the same order.
 
     Args:
         ranks: The processes.
         given: Arguments of :class:`~turngym.algos.rollouts.EpisodeRunner`.
+
+    Attributes:
+        side_by_side: Groups that this process plays at a time, and takes the next one from the
+            common list when one of them is done, so that no engine waits for the slowest; None
+            deals the list out beforehand, which a run repeats to the bit.
     """
 
     def __init__(self, ranks: Channel, *given: Any) -> None:
         super().__init__(*given)
         self.ranks = ranks
+        self.side_by_side: int | None = None
 
     async def groups(
         self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None] = lambda: None
     ) -> list[Group]:
         """Return one group per start; ``tick`` is called for those that this process plays."""
-        mine = await super().groups(rollout, self.ranks.mine(starts), tick)
-        played = self.ranks.in_order(mine)
+        if self.side_by_side is None:
+            mine = await super().groups(rollout, self.ranks.mine(starts), tick)
+            played = self.ranks.in_order(mine)
+        else:
+            taken = await self._taken(rollout, starts, tick, self.side_by_side)
+            found = {at: group for part in self.ranks.everyone(taken) for at, group in part.items()}
+            played = [found[at] for at in range(len(starts))]
         self.fault = next((f for f in self.ranks.everyone(self.fault) if f), "")
         return played
+
+    async def _taken(
+        self, rollout: Rollout, starts: Sequence[Start], tick: Callable[[], None], lanes: int
+    ) -> dict[int, Group]:
+        """Play groups from the common list until it is empty; return them by their place."""
+        counter = SharedCounter(f"groups/{self.ranks.from_first(next(_LISTS))}")
+        done: dict[int, Group] = {}
+
+        async def lane() -> None:
+            while (at := counter.take()) < len(starts):
+                done[at] = await rollout(self, starts[at])
+                tick()
+
+        await asyncio.gather(*(lane() for _ in range(lanes)))
+        return done
 
 
 def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEngine:
@@ -95,7 +126,13 @@ def make_runner(
     given += (what is None and config.recipe.reads_states,)
     if isinstance(engine, GroupEngine):
         return engine.make_runner("" if what is None else what.name, given[0], *given[2:])
-    runner = EpisodeRunner(*given) if ranks.alone else RankRunner(ranks.runner, *given)
+    if ranks.alone:
+        runner = EpisodeRunner(*given)
+    else:
+        runner = RankRunner(ranks.runner, *given)
+        if config.device != "cpu" and torch.cuda.is_available():
+            paths = 1 if what is not None else config.recipe.rollout.max_paths
+            runner.side_by_side = max(1, config.max_batch // max(1, paths))
     runner.record_gold = what is None and config.recipe.reads_gold
     runner.hints = config.recipe.hints if what is None else None
     return runner

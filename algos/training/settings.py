@@ -104,8 +104,12 @@ class TrainSettings(EngineSettings):
             up, a CPU's rounding may depend on what runs at the same time.
         importance_cap: Cap of the truncated importance weight pi_learner / pi_engine of each token,
             against lag and the engine's rounding (typically 2); 0 for no such weights. Left out: 2
-            for models from 34 million weights whose engine or learner computes in half precision
-            (0.05 nats apart were measured at 135 million), none for smaller ones.
+            where the engine is another program (vllm), or engine or learner computes in half
+            precision (0.05 nats apart were measured at 135 million weights); on a CPU from 34
+            million weights.
+        reject_above: Paths whose log-probabilities differ between engine and learner by more nats
+            in the mean are left out of the update; 0 for none. Left out: 0.5 where importance_cap
+            left out is 2.
         weights: Number format of the weights; with bfloat16 the optimiser keeps a float32 copy of
             those that learn.
         attention: Implementation of attention; falls back, with a warning, if unavailable.
@@ -127,6 +131,7 @@ class TrainSettings(EngineSettings):
     keep_rollouts: int = 2
     max_lag: int | None = None
     importance_cap: float | None = None
+    reject_above: float | None = None
     weights: Literal["float32", "bfloat16"] = "float32"
     attention: Attention = "auto"
     render: Style = "auto"

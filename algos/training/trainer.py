@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...agents.models.loading import resolve_dtype
 from ...agents.rendering.factory import Renderer, make_renderer
@@ -23,7 +24,14 @@ from ..core.forest import Forest
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
 from ..evaluation.prompt_lengths import check_all_prompts
 from ..evaluation.result import RunResult, scores_at
-from ..learner.importance_weights import importance_cap, weighed
+from ..learner.importance_weights import (
+    Alarm,
+    Difference,
+    protection,
+    rejected,
+    weighed,
+    without_paths,
+)
 from ..learner.learner import Learner
 from ..learner.parallel.team import Team
 from ..rollouts import EpisodeRunner
@@ -53,7 +61,14 @@ from ..runs.process_group import join_ranks
 from ..runs.progress import Bar, Reporter, Silent
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
-from .checkpoint import RunCounters, load_checkpoint, load_memory, newest_whole, save_checkpoint
+from .checkpoint import (
+    RunCounters,
+    load_checkpoint,
+    load_memory,
+    newest_whole,
+    save_checkpoint,
+    settle_checkpoint,
+)
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import Credited, assign_credit
 from .engines import EngineMaker, check_overlap, make_engine, make_runner, settle
@@ -159,12 +174,9 @@ class Trainer(Closing):
             team=Team(self.ranks.learner),
         )
         settle(self.engine, self.learner)
-        self.importance_cap = importance_cap(
-            config.importance_cap,
-            config.recipe,
-            sum(p.numel() for p in policy.parameters()),
-            self._same_numbers(),
-        )
+        asked = config.importance_cap, config.reject_above
+        self.guard = protection(config.recipe, self._difference(policy), *asked)
+        self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
             blocks = get_split_blocks(base_env.source, split)
@@ -203,6 +215,7 @@ class Trainer(Closing):
             if isinstance(fault, EngineFault) and not self.ranks.alone:
                 raise  # the other processes do not take part in saving
             self._save(wait=False)
+            settle_checkpoint(self.learner)
             self.writer.draw()
             why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine failed"
             self.report.note(
@@ -232,6 +245,7 @@ class Trainer(Closing):
                 with held_interrupts():
                     saved = self._save()
             if over:
+                settle_checkpoint(self.learner)
                 self.writer.draw()
                 return
             row = self.train_step()
@@ -257,6 +271,9 @@ class Trainer(Closing):
             row |= learned
             if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
+            apart = row.get("update/logprob_diff_mean_nats", 0.0)
+            if said := self._alarm(step, apart, row.get("rollout/lag_mean", 0.0), self.guard):
+                self.report.note(said)
             laps = {**rollouts.seconds, **clock.laps}
             row["time/rollout_tokens_per_s"] = tokens_sampled(played.all) / laps["rollout"]
             self.counters.count(self._played[step])
@@ -277,11 +294,16 @@ class Trainer(Closing):
                 self.writer.rollouts(played.all, dump, self.learner, self.renderer, self.tokenizer)
         return row
 
-    def _same_numbers(self) -> bool:
-        """Whether engine and learner compute in float32, and in this process."""
+    def _difference(self, policy: Any) -> Difference:
+        """Return how the engine differs from the learner."""
         tokens, config = self.learner.models.tokens, self.config
         sampled = resolve_dtype(config.engine_dtype, tokens.device)
-        return tokens.exact and sampled == tokens.dtype and config.engine == "transformers"
+        return Difference(
+            formats=not (tokens.exact and sampled == tokens.dtype),
+            kinds=config.engine != "transformers",
+            weights=sum(p.numel() for p in policy.parameters()),
+            on_cpu=tokens.device.type == "cpu",
+        )
 
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
@@ -307,20 +329,29 @@ class Trainer(Closing):
         credited = assign_credit(recipe, forest, self.learner, self.tasks, ranks)
         shaped, annotations, credits = credited
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
-        if (cap := self.importance_cap) is not None:
+        off: dict[str, float] = {}
+        update = shaped, annotations, credits
+        if self.guard.on:
             if "old_logprobs" not in annotations:
                 annotations["old_logprobs"] = self.learner.logprobs(shaped)
-            credits, weights = weighed(credits, shaped, annotations["old_logprobs"], cap)
-            row |= weights
+            now = annotations["old_logprobs"]
+            if self.guard.cap is not None:
+                credits, weights = weighed(credits, shaped, now, self.guard.cap)
+                row |= weights
+            update = shaped, annotations, credits
+            if self.guard.reject_above is not None:
+                out, off = rejected(shaped, now, self.guard.reject_above)
+                update = without_paths(*update, out) if out.any() else update
         clock.lap("credit")
         if recipe.shapers:
             row |= shaped_metrics(shaped)
-        row |= self.learner.update(shaped, annotations, credits, share)
+        row |= self.learner.update(*update, share) | off
         row |= self._replay(credited, share)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")
-        self.pipeline.hand_over(self.counters.step + 1, self.learner.whole_policy())
+        policy = self.learner.policy_for_engine(in_turn=self.config.max_lag is None)
+        self.pipeline.hand_over(self.counters.step + 1, policy)
         self.learner.rest()
         return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 
 from turngym.agents.engines.base import Request, Sampling  # noqa: E402
 from turngym.agents.engines.vllm.settings import VllmSettings  # noqa: E402
@@ -28,60 +28,17 @@ from turngym.algos.core.protocols import Credits  # noqa: E402
 from turngym.algos.learner.learner import Learner  # noqa: E402
 from turngym.algos.learner.settings import LearnerSettings  # noqa: E402
 from turngym.algos.training.engines import make_engine  # noqa: E402
+from turngym.benchmarks.speed.gpu.scale import QWEN, Scale  # noqa: E402
 
 DEVICE = "cuda"
+SCALE = Scale(device=DEVICE)
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
-# hidden, layers, heads, key-value heads, intermediate: Qwen2.5's
-SIZES = {
-    "0.5B": (896, 24, 14, 2, 4864),
-    "1.5B": (1536, 28, 12, 2, 8960),
-    "3B": (2048, 36, 16, 2, 11008),
-}
-VOCABULARY = 151_936
 ROWS, PROMPT, NEW = 128, 512, 256
-PEAK_TFLOPS = {"H100": 989.0, "H200": 989.0, "A100": 312.0, "L40S": 362.0}  # dense bf16
 ENGINES = ["transformers", "vllm"]
-
-
-def card() -> str:
-    return torch.cuda.get_device_name() if DEVICE == "cuda" else "no card"
-
-
-def model_folder(size: str, folder: Path) -> str:
-    """Random weights of a size, and a byte-level tokenizer."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    hidden, layers, heads, kv_heads, wide = SIZES[size]
-    config = transformers.Qwen2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=hidden,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        intermediate_size=wide,
-        max_position_embeddings=4096,
-        tie_word_embeddings=True,
-        eos_token_id=1,
-        bos_token_id=None,
-        pad_token_id=0,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        net = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-    net.save_pretrained(folder)
-    words = {"<pad>": 0, "<eos>": 1}
-    words |= {c: i + 2 for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    inner = Tokenizer(models.BPE(vocab=words, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>"
-    ).save_pretrained(folder)
-    return str(folder)
 
 
 def settings(folder: str, engine: str, **more: Any) -> TrainConfig:
@@ -107,12 +64,12 @@ def settings(folder: str, engine: str, **more: Any) -> TrainConfig:
 def generated(engine: Any, shared: int) -> float:
     """Tokens per second of a batch whose prompts have their first ``shared`` tokens in common."""
     rng = np.random.default_rng(int(time.time()))
-    front = rng.integers(300, VOCABULARY, shared)
+    front = rng.integers(300, SCALE.vocabulary, shared)
 
     async def work() -> int:
         asked = [
             Request(
-                ids=np.concatenate([front, rng.integers(300, VOCABULARY, PROMPT - shared)]),
+                ids=np.concatenate([front, rng.integers(300, SCALE.vocabulary, PROMPT - shared)]),
                 sampling=Sampling(max_tokens=NEW),
                 seed=i,
             )
@@ -128,21 +85,26 @@ def generated(engine: Any, shared: int) -> float:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", QWEN)
 def test_generation(benchmark: Any, size: str, engine: str, tmp_path: Path) -> None:
     from turngym.agents.models.loading import load_model, load_tokenizer
 
-    folder = model_folder(size, tmp_path)
+    folder = SCALE.folder(size, tmp_path)
     config = settings(folder, engine)
     policy = load_model(folder, dtype="bfloat16", device=DEVICE)
     sampler = make_engine(config, policy, load_tokenizer(folder))
     generated(sampler, 0)
     plain = max(generated(sampler, 0) for _ in range(3))
     shared = max(generated(sampler, PROMPT - 32) for _ in range(3))
-    benchmark.extra_info |= {"card": card(), "tokens_per_s": plain, "shared_tokens_per_s": shared}
+    benchmark.extra_info |= {
+        "card": SCALE.card(),
+        "tokens_per_s": plain,
+        "shared_tokens_per_s": shared,
+    }
     benchmark.pedantic(lambda: generated(sampler, 0), rounds=1)
     print(
-        f"\n{card()}, {engine}, {size}: {plain:,.0f} tokens/s from {ROWS} prompts of {PROMPT}, "
+        f"\n{SCALE.card()}, {engine}, {size}: {plain:,.0f} tokens/s from {ROWS} prompts of "
+        f"{PROMPT}, "
         f"{shared:,.0f} with shared prefixes ({shared / plain:.2f} times)"
     )
 
@@ -150,7 +112,7 @@ def test_generation(benchmark: Any, size: str, engine: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("max_lag", [None, 1])
 def test_step_time_split(benchmark: Any, engine: str, max_lag: int | None, tmp_path: Path) -> None:
-    folder = model_folder("0.5B", tmp_path / "model")
+    folder = SCALE.folder("0.5B", tmp_path / "model")
     config = settings(folder, engine, max_lag=max_lag, importance_cap=2.0)
 
     def steps() -> list[dict[str, float]]:
@@ -162,9 +124,9 @@ def test_step_time_split(benchmark: Any, engine: str, max_lag: int | None, tmp_p
         part: sum(r[f"time/{part}_s"] for r in rows) / len(rows)
         for part in ("rollout", "wait", "credit", "update", "sync", "step")
     }
-    benchmark.extra_info |= {"card": card(), **parts}
+    benchmark.extra_info |= {"card": SCALE.card(), **parts}
     said = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in parts.items())
-    print(f"\n{card()}, {engine}, 0.5B, max_lag {max_lag}: {said}")
+    print(f"\n{SCALE.card()}, {engine}, 0.5B, max_lag {max_lag}: {said}")
 
 
 def batch(paths: int, tokens: int) -> tuple[Forest, Credits]:
@@ -173,7 +135,7 @@ def batch(paths: int, tokens: int) -> tuple[Forest, Credits]:
     trees = []
     for _ in range(paths):
         tree = Tree()
-        obs, act = rng.integers(300, VOCABULARY, (2, tokens // 2))
+        obs, act = rng.integers(300, SCALE.vocabulary, (2, tokens // 2))
         tree.add(
             Turn(
                 parent=-1,
@@ -190,13 +152,13 @@ def batch(paths: int, tokens: int) -> tuple[Forest, Credits]:
     return forest, Credits([rng.normal(size=tokens // 2).astype(np.float32) for _ in range(paths)])
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", QWEN)
 def test_flops_utilisation_of_the_update(benchmark: Any, size: str, tmp_path: Path) -> None:
     """Six flops per weight and token, eight with layers computed again."""
     from turngym.agents.models.loading import load_model
 
     paths, tokens = 16, 1024
-    policy = load_model(model_folder(size, tmp_path), dtype="bfloat16", device=DEVICE)
+    policy = load_model(SCALE.folder(size, tmp_path), dtype="bfloat16", device=DEVICE)
     learner = Learner(
         policy,
         make_recipe("grpo", {"kl.coef": 0.0}),
@@ -209,16 +171,16 @@ def test_flops_utilisation_of_the_update(benchmark: Any, size: str, tmp_path: Pa
     def update() -> float:
         began = time.perf_counter()
         learner.update(forest, {}, credits)
-        if DEVICE == "cuda":
-            torch.cuda.synchronize()
+        SCALE.settle()
         return time.perf_counter() - began
 
     update()
     seconds = benchmark.pedantic(lambda: min(update() for _ in range(3)), rounds=1)
     tflops = 8 * weights * paths * tokens / seconds / 1e12
-    peak = next((v for k, v in PEAK_TFLOPS.items() if k in card()), None)
+    peak = SCALE.peak_tflops()
     share = f", {tflops / peak:.0%} of {peak:.0f}" if peak else ""
-    benchmark.extra_info |= {"card": card(), "tflops": tflops}
+    benchmark.extra_info |= {"card": SCALE.card(), "tflops": tflops}
     print(
-        f"\n{card()}, {size}: {paths * tokens / seconds:,.0f} tokens/s, {tflops:.0f} TFLOPS{share}"
+        f"\n{SCALE.card()}, {size}: {paths * tokens / seconds:,.0f} tokens/s, "
+        f"{tflops:.0f} TFLOPS{share}"
     )

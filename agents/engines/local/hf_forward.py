@@ -124,7 +124,15 @@ class HfForward:
 
     def load(self, model: Any) -> None:
         """Take new weights of the same architecture from ``model``."""
-        self._model.load_state_dict(model.state_dict())
+        own, given = self._model.state_dict(), model.state_dict()
+        if missing := own.keys() ^ given.keys():
+            raise BadValueError(f"engine: weights of another model, {sorted(missing)[:3]} differ.")
+        with torch.no_grad():
+            for (
+                name,
+                value,
+            ) in given.items():  # one at a time: they may be gathered as they are read
+                own[name].copy_(value)
 
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""

@@ -124,6 +124,12 @@ def engine_arguments(
     else:
         arguments["gpu_memory_utilization"] = settings.gpu_memory_frac
         arguments["enable_sleep_mode"] = settings.sleep
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            # else every process of torchrun would take the first card: so vLLM reads LOCAL_RANK
+            arguments |= {
+                "distributed_executor_backend": "external_launcher",
+                "tensor_parallel_size": 1,
+            }
     if settings.lora_rank:
         arguments |= {"enable_lora": True, "max_lora_rank": settings.lora_rank, "max_loras": 1}
     return arguments

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .packing import Block, Pack, Range
+from .packing import Block, Range
 
 CHUNK = 128
 """Queries of a span at a time: keys that come later than a chunk are not computed for it."""
@@ -111,9 +111,9 @@ class BlockPlan:
     works: tuple[_Work, ...]
 
     @classmethod
-    def of(cls, pack: Pack, device: torch.device) -> BlockPlan:
-        """Prepare the blocks of ``pack``."""
-        return cls(tuple(_Work.of(block, device) for block in pack.blocks))
+    def of(cls, blocks: Sequence[Block], device: torch.device) -> BlockPlan:
+        """Prepare the blocks of a pack."""
+        return cls(tuple(_Work.of(block, device) for block in blocks))
 
 
 def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:

@@ -105,58 +105,6 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pack:
-    """Distinct tokens of some paths, and the indices of each path's tokens.
-
-    Attributes:
-        ids: Token ids ``[tokens]``.
-        depths: Place of each token in its path: its position ``[tokens]``.
-        parents: The token before it in its path, -1 at a start ``[tokens]``.
-        ends: One past its last descendant ``[tokens]``: token ``q`` sees token ``k`` exactly when
-            ``k <= q < ends[k]``.
-        paths: Where the tokens of each path lie ``[n]``.
-        blocks: The same relation as work to do, contexts before what continues them.
-    """
-
-    ids: Ids
-    depths: Ids
-    parents: Ids
-    ends: Ids
-    paths: tuple[Ids, ...]
-    blocks: tuple[Block, ...]
-
-    @classmethod
-    def of(cls, ids: Sequence[Ids], numbers: Sequence[Ids]) -> Pack:
-        """Pack paths.
-
-        Args:
-            ids: Token ids of each path ``[n]``.
-            numbers: Their numbers, see :func:`number_tokens`.
-        """
-        lengths = [len(n) for n in numbers]
-        distinct, index = np.unique(np.concatenate(numbers), return_inverse=True)
-        bounds = np.cumsum(lengths)
-        before = np.roll(index, 1)
-        before[np.concatenate([[0], bounds[:-1]])] = -1
-        table, depths, parents = (np.empty(len(distinct), np.int64) for _ in range(3))
-        table[index] = np.concatenate(ids)
-        depths[index] = np.concatenate([np.arange(n) for n in lengths])
-        parents[index] = before
-        spans = _Spans.of(parents)
-        return cls(
-            ids=table,
-            depths=depths,
-            parents=parents,
-            ends=spans.ends_of_tokens(),
-            paths=tuple(np.split(index, bounds[:-1])),
-            blocks=tuple(spans.blocks()),
-        )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Spans:
     """Maximal runs of tokens that the same paths pass through."""
 
@@ -212,6 +160,62 @@ class _Spans:
             ranges.append((start, stop))
             span = self.parents[span]
         return tuple(reversed(ranges))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pack:
+    """Distinct tokens of some paths, and the indices of each path's tokens.
+
+    Attributes:
+        ids: Token ids ``[tokens]``.
+        depths: Place of each token in its path: its position ``[tokens]``.
+        parents: The token before it in its path, -1 at a start ``[tokens]``.
+        ends: One past its last descendant ``[tokens]``: token ``q`` sees token ``k`` exactly when
+            ``k <= q < ends[k]``.
+        paths: Where the tokens of each path lie ``[n]``.
+        spans: Runs of tokens that the same paths pass through.
+    """
+
+    ids: Ids
+    depths: Ids
+    parents: Ids
+    ends: Ids
+    paths: tuple[Ids, ...]
+    spans: _Spans
+
+    @classmethod
+    def of(cls, ids: Sequence[Ids], numbers: Sequence[Ids]) -> Pack:
+        """Pack paths.
+
+        Args:
+            ids: Token ids of each path ``[n]``.
+            numbers: Their numbers, see :func:`number_tokens`.
+        """
+        lengths = [len(n) for n in numbers]
+        distinct, index = np.unique(np.concatenate(numbers), return_inverse=True)
+        bounds = np.cumsum(lengths)
+        before = np.roll(index, 1)
+        before[np.concatenate([[0], bounds[:-1]])] = -1
+        table, depths, parents = (np.empty(len(distinct), np.int64) for _ in range(3))
+        table[index] = np.concatenate(ids)
+        depths[index] = np.concatenate([np.arange(n) for n in lengths])
+        parents[index] = before
+        spans = _Spans.of(parents)
+        return cls(
+            ids=table,
+            depths=depths,
+            parents=parents,
+            ends=spans.ends_of_tokens(),
+            paths=tuple(np.split(index, bounds[:-1])),
+            spans=spans,
+        )
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Work the same relation out as work to do, contexts before what continues them."""
+        return tuple(self.spans.blocks())
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 def _alike(order: Sequence[int], length: dict[int, int], width: int) -> Iterable[list[int]]:

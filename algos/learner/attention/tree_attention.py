@@ -8,14 +8,16 @@ and with one plain mask, which is the reference that the other two are held to.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from transformers import AttentionInterface
 
 from ....envs.core.errors import BadValueError
@@ -23,7 +25,12 @@ from .block_attention import BlockPlan, block_attention
 from .packing import Block, Pack
 
 How = Literal["blocks", "flex", "mask"]
+T = TypeVar("T")
 NAME = "turngym_tree"
+BLOCK_TOKENS = 128
+"""Queries and keys of one of FlexAttention's blocks, torch's default."""
+MOST_VARIANTS = 64
+"""Compiled forms of FlexAttention; beyond torch's own 8 it would compute the whole score matrix."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +41,7 @@ class TreeLayout:
         how: Which of the three ways.
         ends: One past the last descendant of every token ``[tokens]``.
         plan: Work of ``"blocks"``.
-        blocks: The relation as work to do, see :class:`Pack`.
+        blocks: The relation as work to do, see :meth:`Pack.blocks`; of ``"blocks"`` alone.
     """
 
     how: How
@@ -48,8 +55,9 @@ class TreeLayout:
         """Build the layout of ``pack``; ``how`` None selects the fastest on ``device``."""
         if how is None:
             how = {"cpu": "blocks", "cuda": "flex"}.get(device.type, "mask")  # pyright: ignore[reportAssignmentType]
-        plan = BlockPlan.of(pack, device) if how == "blocks" else None
-        return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan, pack.blocks)
+        blocks = pack.blocks() if how == "blocks" else ()
+        plan = BlockPlan.of(blocks, device) if how == "blocks" else None
+        return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan, blocks)
 
     def mask(self) -> Tensor:
         """Return the attention mask ``[1, 1, tokens, tokens]`` (query, key), True where visible."""
@@ -61,13 +69,44 @@ class TreeLayout:
     def block_mask(self) -> BlockMask:
         """Return the same mask for FlexAttention."""
         if not isinstance(self._mask, BlockMask):
-            ends, n = self.ends, len(self.ends)
-
-            def sees(_batch: Tensor, _head: Tensor, q: Tensor, k: Tensor) -> Tensor:
-                return (k <= q) & (q < ends[k])
-
-            self._mask = create_block_mask(sees, None, None, n, n, device=str(ends.device))
+            self._mask = interval_blocks(self.ends)
         return self._mask
+
+
+def interval_blocks(ends: Tensor) -> BlockMask:
+    """Return FlexAttention's mask of a pack, without a table of every query and key.
+
+    A query sees an interval of later ones' keys, so what a block of queries sees of a block of keys
+    follows from the blocks' bounds: all of it when every key's descendants reach past the queries,
+    nothing when none reaches them. Torch's own ``create_block_mask`` asks every pair.
+
+    Args:
+        ends: One past the last descendant of every token ``[tokens]``.
+    """
+    n, size = len(ends), BLOCK_TOKENS
+    reach = ends.cpu().numpy()
+    starts = np.arange(0, n, size)
+    nearest, furthest = (f.reduceat(reach, starts) for f in (np.minimum, np.maximum))
+    before = starts[None] < starts[:, None]
+    # the last block of queries may have fewer, and is then never called whole
+    whole = before & (nearest[None] >= starts[:, None] + size)
+    part = np.eye(len(starts), dtype=bool) | (before & (furthest[None] > starts[:, None]))
+
+    def listed(table: npt.NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        counts = table.sum(1, dtype=np.int32)
+        order = np.argsort(~table, axis=1, kind="stable").astype(np.int32)
+        return tuple(torch.from_numpy(a)[None, None].to(ends.device) for a in (counts, order))  # pyright: ignore[reportReturnType]
+
+    def sees(_batch: Tensor, _head: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return (k <= q) & (q < ends[k])
+
+    return BlockMask.from_kv_blocks(
+        *listed(part & ~whole),
+        *listed(whole),
+        BLOCK_SIZE=size,
+        mask_mod=sees,
+        seq_lengths=(n, n),
+    )
 
 
 def tree_attention(
@@ -135,7 +174,18 @@ def _one_format(*tensors: Tensor) -> Sequence[Tensor]:
 
 @functools.cache
 def _compiled_flex() -> Any:
-    return torch.compile(flex_attention, dynamic=True)
+    return never_uncompiled(torch.compile(flex_attention, dynamic=True))
+
+
+def never_uncompiled(run: Callable[..., T]) -> Callable[..., T]:
+    """Let a compiled function have many variants, and fail where it would run uncompiled instead.
+
+    Past its limit torch warns once and computes without its compiler, for FlexAttention the whole
+    matrix of scores: out of memory, or many times slower, and nothing says why.
+    """
+    return torch._dynamo.config.patch(
+        recompile_limit=MOST_VARIANTS, fail_on_recompile_limit_hit=True
+    )(run)
 
 
 AttentionInterface.register(NAME, tree_attention)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,8 +15,12 @@ from ..attention.packing import Pack
 from ..attention.tree_attention import How, TreeLayout
 from .rows import Row, distinct_tokens, micro_batches, whole_micro_batches
 
+P = TypeVar("P")
+
 SHARE_BELOW = 0.8
 """Distinct by padded tokens below which a pack is cheaper than padded rows."""
+CACHED_TOKENS = 2**22
+"""Most tokens whose micro batches are kept through a step: about 64 bytes each."""
 
 
 COLUMN_GRAIN = 64
@@ -160,6 +165,46 @@ class MicroBatch:
         return out.to(self.ids.device)
 
 
+class BatchCache:
+    """The micro batches of one list of rows: a step scores and trains the same ones several times.
+
+    Reference, old log-probabilities and every epoch cut and place the same rows; a pack's masks
+    and blocks are worked out once for all of them. Kept until other rows come, up to
+    ``CACHED_TOKENS`` tokens.
+    """
+
+    def __init__(self) -> None:
+        self._rows: Sequence[Row] = ()
+        self._parts: dict[Hashable, Any] = {}
+        self._batches: dict[Hashable, MicroBatch] = {}
+        self._tokens = 0
+
+    def clear(self) -> None:
+        """Forget all rows and micro batches."""
+        self.__init__()
+
+    def parts(self, rows: Sequence[Row], key: Hashable, work: Callable[[], P]) -> P:
+        """Return what ``work`` returns, from the last time where these rows had that key."""
+        if rows is not self._rows:
+            self.clear()
+            self._rows = rows
+        if key not in self._parts:
+            self._parts[key] = work()
+        return self._parts[key]
+
+    def batch(self, key: Hashable, work: Callable[[], MicroBatch]) -> MicroBatch:
+        """Return the micro batch ``key`` of the rows of :meth:`parts`."""
+        if key in self._batches:
+            return self._batches[key]
+        made = work()
+        # one plain mask has the square of its tokens, which nobody wants to keep
+        if not (made.layout and made.layout.how == "mask"):
+            self._tokens += made.ids.numel()
+            if self._tokens <= CACHED_TOKENS:
+                self._batches[key] = made
+        return made
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
     """How rows become micro batches.
@@ -175,6 +220,7 @@ class Batching:
         fitting: Most tokens of a micro batch whose longest row has so many; None for no limit
             but ``token_budget``.
         columns: How wide padded rows are.
+        cache: What was made of the rows before.
     """
 
     token_budget: int
@@ -185,6 +231,7 @@ class Batching:
     always: bool = False
     fitting: Callable[[int], int] | None = None
     columns: Columns = Columns()
+    cache: BatchCache = field(default_factory=BatchCache, repr=False)
 
     def __call__(
         self, rows: Sequence[Row], chosen: Sequence[int]
@@ -195,20 +242,29 @@ class Batching:
             limited = replace(self, token_budget=min(self.token_budget, limit), fitting=None)
             yield from limited(rows, chosen)
             return
+        how = self.token_budget, self.shared, self.whole_trees, self.always
+        key = *how, tuple(chosen)
+        pack, parts = self.cache.parts(rows, key, lambda: self._cut(rows, chosen))
+        for part in parts:
+            mine = [rows[i] for i in part]
+            make = self._packed if pack else self._padded
+            yield part, self.cache.batch((pack, *part), functools.partial(make, mine))
+
+    def _packed(self, rows: Sequence[Row]) -> MicroBatch:
+        return MicroBatch.packed(rows, self.device)
+
+    def _padded(self, rows: Sequence[Row]) -> MicroBatch:
+        return MicroBatch.padded(rows, self.pad_id, self.device, self.columns)
+
+    def _cut(self, rows: Sequence[Row], chosen: Sequence[int]) -> tuple[bool, list[list[int]]]:
+        """Return whether distinct tokens are packed, and the rows of every micro batch."""
         pack = self.shared and (self.always or self._pays(rows, chosen))
         if pack or self.whole_trees:
             width = None if pack else self.columns.of
-            parts = whole_micro_batches(rows, chosen, self.token_budget, width)
-        else:
-            lengths = [self.columns.of(len(rows[i].ids)) for i in chosen]
-            cut = micro_batches(lengths, self.token_budget)
-            parts = [[chosen[i] for i in part] for part in cut]
-        for part in parts:
-            mine = [rows[i] for i in part]
-            if pack:
-                yield part, MicroBatch.packed(mine, self.device)
-            else:
-                yield part, MicroBatch.padded(mine, self.pad_id, self.device, self.columns)
+            return pack, whole_micro_batches(rows, chosen, self.token_budget, width)
+        lengths = [self.columns.of(len(rows[i].ids)) for i in chosen]
+        cut = micro_batches(lengths, self.token_budget)
+        return pack, [[chosen[i] for i in part] for part in cut]
 
     def _pays(self, rows: Sequence[Row], chosen: Sequence[int]) -> bool:
         """Whether packing saves enough tokens to be worth its small blocks."""

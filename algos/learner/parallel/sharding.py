@@ -1,36 +1,58 @@
-"""FSDP2: every process holds a shard of each weight, and gathers it while it is used."""
+"""FSDP2: every process holds a shard of each weight, and gathers it while it is used.
+
+Shards are float32; where products are made in bfloat16 the gathered weights are in it, and the
+gradients are summed over processes and micro batches in float32.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.distributed.fsdp import (
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 from torch.distributed.tensor import DTensor, distribute_tensor
+
+from ..critic import Critic
 
 T = TypeVar("T")
 METHOD = "turngym_within"
 
 
-def shard(model: Any, world_size: int) -> None:
+def shard(model: Any, world_size: int, device: torch.device, half: bool) -> None:
     """Shard a model in place, layer by layer, the remaining modules as one unit.
 
     Gradients become the mean over processes. Not only the model's own forward may be run
-    afterwards but, by :func:`within`, any use of its layers.
+    afterwards but, by :func:`within`, any use of its layers. A model in main memory reaches the
+    device one layer at a time, and never stands on it whole.
 
     Args:
         model: A transformers model, or a critic on one.
         world_size: Number of processes.
+        device: Where the shards go.
+        half: Whether products are made in bfloat16. Weights that learn are float32 in any case.
     """
-    mesh = init_device_mesh(next(model.parameters()).device.type, (world_size,))
+    for p in model.parameters():
+        if p.requires_grad:  # steps of a usual learning rate are lost in half precision
+            p.data = p.data.float()
+    mesh = init_device_mesh(device.type, (world_size,))
+    policy = MixedPrecisionPolicy()
+    if half:
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in _layers(model):
-        fully_shard(layer, mesh=mesh)
+        fully_shard(layer, mesh=mesh, mp_policy=policy)
+    for exact in _exact_parts(model):
+        fully_shard(exact, mesh=mesh)
     # The root gives its weights back too: else a pass without gradients would leave a copy that
     # the next step of the optimiser does not reach.
-    fully_shard(model, mesh=mesh, reshard_after_forward=True)
+    fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
     setattr(model, METHOD, lambda work: _owned(work()))
     register_fsdp_forward_method(model, METHOD)
 
@@ -45,7 +67,7 @@ def collect(sharded: nn.Module, whole: nn.Module) -> None:
     """Copy the weights of a sharded model into a whole one; every process must call."""
     targets = dict(whole.named_parameters())
     for name, p in sharded.named_parameters():
-        targets[name].copy_(p.full_tensor() if isinstance(p, DTensor) else p)
+        targets[name].copy_(_whole(p))
 
 
 @torch.no_grad()
@@ -54,6 +76,92 @@ def spread(whole: nn.Module, sharded: nn.Module) -> None:
     source = dict(whole.named_parameters())
     for name, p in sharded.named_parameters():
         p.copy_(part_like(source[name], p))
+
+
+class Gathered:
+    """A sharded module as an engine reads it: whole, one layer at a time, on the card.
+
+    What an engine asks for by name is gathered then: a weight of its own as one tensor, decoder
+    layers while they are iterated over. Never are two layers whole. Every process must read the
+    same in the same order.
+
+    Args:
+        module: The sharded policy, or a module in it.
+        dtype: Number format of gathered weights; None for that of the shards.
+    """
+
+    def __init__(self, module: nn.Module, dtype: torch.dtype | None = None) -> None:
+        self._module = module
+        self._dtype = dtype
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        if isinstance(found, Tensor):
+            return self._read(found)
+        if isinstance(found, nn.ModuleList) and any(isinstance(m, FSDPModule) for m in found):
+            return _Layers(found)
+        weighty = isinstance(found, nn.Module) and next(found.parameters(), None) is not None
+        return Gathered(found, self._dtype) if weighty else found
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Yield the weights, whole."""
+        for _, value in self.named_parameters():
+            yield value
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield the weights by name, whole, in the format of the shards."""
+        for name, p in self._module.named_parameters():
+            yield name, _whole(p.detach()).requires_grad_(p.requires_grad)
+
+    def state_dict(self) -> Mapping[str, Tensor]:
+        """Return the module's weights and buffers by name, each gathered when it is read."""
+        return _Weights(self._module.state_dict(), self._read)
+
+    def _read(self, value: Tensor) -> Tensor:
+        whole = _whole(value.detach())
+        return whole.to(self._dtype) if self._dtype and whole.is_floating_point() else whole
+
+
+class _Weights(Mapping[str, Tensor]):
+    def __init__(self, found: Mapping[str, Tensor], read: Callable[[Tensor], Tensor]) -> None:
+        self._found, self._read = found, read
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._read(self._found[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class _Layers:
+    """Layers that are whole while an iteration is at them."""
+
+    def __init__(self, layers: nn.ModuleList) -> None:
+        self._layers = layers
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        for layer in self._layers:
+            assert isinstance(layer, FSDPModule)
+            layer.unshard()
+            try:
+                yield layer
+            finally:
+                layer.reshard()
+
+
+def _whole(value: Tensor) -> Tensor:
+    return value.full_tensor() if isinstance(value, DTensor) else value
+
+
+def _exact_parts(model: Any) -> list[nn.Module]:
+    """Return modules that compute in float32 whatever the rest does: a critic's last layer."""
+    return [model.head] if isinstance(model, Critic) else []
 
 
 def part_like(value: Tensor, p: Tensor) -> Tensor:

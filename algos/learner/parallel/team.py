@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
+from ....agents.models.lora import has_adapters
 from ....envs.core.errors import BadValueError
 from ...core.protocols import Floats
-from ...runs.process_group import Channel
+from ...runs.process_group import PATIENCE, Channel
 from ..batching.micro_batch import Batching, MicroBatch
 from ..batching.rows import Row
 from ..settings import LearnerSettings
@@ -29,6 +32,12 @@ class Team:
     def __init__(self, ranks: Channel | None = None) -> None:
         self.ranks = ranks or Channel()
         self._whole: Any = None
+        self._empty: Any = None
+        self._buffers: dict[str, Tensor] = {}
+        self._half = False
+        self._files: Any = None
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._written: Future[None] | None = None
 
     @property
     def alone(self) -> bool:
@@ -47,31 +56,86 @@ class Team:
                 f"{self.ranks.world_size} processes share. Use 'adamw': its moments are cut up too."
             )
 
-    def shard(self, policy: Any, others: Sequence[nn.Module]) -> None:
+    def begin(self, policy: Any) -> torch.device:
+        """Return where models compute; those that will be cut up wait for it in main memory."""
+        device = next(policy.parameters()).device
+        if not self.alone:
+            policy.to("cpu")
+        return device
+
+    def shard(
+        self, policy: Any, others: Sequence[nn.Module], device: torch.device, *, half: bool
+    ) -> None:
         """Cut the models' weights up between the processes.
 
         Args:
-            policy: The policy; a whole copy stays in main memory for engine and checkpoints.
+            policy: The policy.
             others: Critic and reference, where there are any.
+            device: Where the shards go, as :meth:`begin` said.
+            half: Whether products are made in bfloat16.
         """
         if self.alone:
             return
         from .sharding import shard  # takes a while to import, and one process needs none of it
 
-        device = next(policy.parameters()).device
-        self._whole = copy.deepcopy(policy.to("cpu"))  # never twice on the card
-        policy.to(device)
+        # the form that engines of another thread and checkpoints read; filled by `whole`
+        self._empty = copy.deepcopy(policy).to("meta")
+        self._buffers = {name: b.clone() for name, b in policy.named_buffers()}
+        self._half = half
         for model in (policy, *others):
-            shard(model, self.ranks.world_size)
+            shard(model, self.ranks.world_size, device, half)
 
     def whole(self, policy: Any) -> Any:
-        """Return the policy with all of its weights; every process must ask."""
+        """Return the policy with all of its weights in main memory; every process must ask."""
         if self.alone:
             return policy
         from .sharding import collect
 
+        self.settle()  # what is being written is read from there
+        if self._whole is None:
+            self._whole = self._in_main_memory()
         collect(policy, self._whole)
         return self._whole
+
+    def _in_main_memory(self) -> Any:
+        """Return a model of the policy's form whose weights nobody has written yet."""
+        made = self._empty.to_empty(device="cpu").eval()
+        for name, saved in self._buffers.items():
+            owner, _, last = name.rpartition(".")
+            setattr(made.get_submodule(owner), last, saved.to("cpu"))
+        made.tie_weights()
+        return made
+
+    def for_engine(self, policy: Any, *, in_turn: bool) -> Any:
+        """Return the policy as an engine reads it; every process must ask, and read alike.
+
+        Args:
+            policy: The policy.
+            in_turn: Whether the engine reads it before the next update, in this thread: then it is
+                gathered a layer at a time on the card, and no copy goes through main memory.
+        """
+        if self.alone or not in_turn or has_adapters(policy):
+            return self.whole(policy)
+        from .sharding import Gathered
+
+        return Gathered(policy, torch.bfloat16 if self._half else None)
+
+    def files_group(self) -> Any:
+        """Return the process group of threads that write files; the first time all must ask."""
+        if self._files is None:
+            self._files = dist.new_group(backend="gloo", timeout=PATIENCE)
+        return self._files
+
+    def write(self, work: Callable[[], None]) -> None:
+        """Let a thread write; one such work at a time."""
+        self.settle()
+        self._written = self._writer.submit(work)
+
+    def settle(self) -> None:
+        """Wait for what is being written, and raise what went wrong."""
+        if self._written is not None:
+            written, self._written = self._written, None
+            written.result()
 
     def spread(self, policy: Any) -> None:
         """Take the weights of :meth:`whole` back, each process its part."""
@@ -79,6 +143,7 @@ class Team:
             return
         from .sharding import spread
 
+        assert self._whole is not None, "nobody asked for the whole policy"
         spread(self._whole, policy)
 
     def within(self, model: Any, work: Callable[[], T]) -> T:

@@ -56,6 +56,7 @@ class TokenModel:
         self.separable = _head_is_plain(model)
         self.layers: PackedLayers | None = None
         self.fused = self.device.type == "cuda"
+        self.casts = True
 
     def quicken(self, activation_bytes: int) -> None:
         """Compute packs by :class:`PackedLayers` where the model is large enough to gain by it.
@@ -76,9 +77,7 @@ class TokenModel:
     @property
     def half(self) -> bool:
         """Whether products are made in bfloat16."""
-        return self.precision == "bfloat16" or (
-            self.precision == "auto" and has_bfloat16(self.device)
-        )
+        return computes_in_half(self.precision, self.device)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -157,9 +156,14 @@ class TokenModel:
 
     def autocast(self) -> Any:
         """Return the context that the model runs in."""
-        if not self.half:
+        if not self.half or not self.casts:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+def computes_in_half(precision: Precision, device: torch.device) -> bool:
+    """Return whether products are made in bfloat16 on a device."""
+    return precision == "bfloat16" or (precision == "auto" and has_bfloat16(device))
 
 
 class WithoutAdapter(TokenModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,16 @@ from hypothesis import strategies as st
 from turngym.algos.core.annotators import OldLogprobs
 from turngym.algos.core.forest import Forest, Group, Tree, Turn
 from turngym.algos.core.protocols import Credits, LossBatch, Norm
-from turngym.algos.learner.importance_weights import check_importance, importance_cap, weighed
+from turngym.algos.learner.importance_weights import (
+    Alarm,
+    Difference,
+    Protection,
+    check_importance,
+    protection,
+    rejected,
+    weighed,
+    without_paths,
+)
 from turngym.algos.losses import PolicyLoss
 from turngym.algos.losses.policy import Clip
 from turngym.algos.recipes import make_recipe
@@ -126,14 +136,67 @@ def test_recipes_that_weights_would_not_correct_are_refused() -> None:
         check_importance(sampled, 2.0)
 
 
-def test_large_models_have_a_cap_where_nothing_is_asked_for() -> None:
-    grpo = make_recipe("grpo", {}, small=True)
-    large, tiny = 134_515_008, 1_000_000
-    assert importance_cap(None, grpo, large, same_numbers=False) == 2.0
-    assert importance_cap(None, grpo, large, same_numbers=True) is None
-    assert importance_cap(None, grpo, tiny, same_numbers=False) is None
-    assert importance_cap(3.0, grpo, tiny, same_numbers=True) == 3.0
-    assert importance_cap(0, grpo, large, same_numbers=False) is None
+def guard(recipe: str = "grpo", cap: Any = None, above: Any = None, **how: Any) -> Protection:
+    what = {"formats": True, "kinds": False, "weights": 134_515_008, "on_cpu": True, **how}
+    return protection(make_recipe(recipe, {}, small=True), Difference(**what), cap, above)
+
+
+NOTHING, USUAL = Protection(), Protection(cap=2.0, reject_above=0.5)
+
+
+def test_what_differs_is_guarded_where_nothing_is_asked_for() -> None:
+    assert guard() == USUAL
+    assert guard(formats=False) == NOTHING
+    # small models in half precision stay as they were on a CPU
+    assert guard(weights=1_000_000) == NOTHING
+    # and are guarded where the kernels differ as well, or the engine is another program
+    assert guard(weights=1_000_000, on_cpu=False) == USUAL
+    assert guard(formats=False, on_cpu=False) == NOTHING
+    assert guard(weights=1_000_000, formats=False, kinds=True) == USUAL
+
+
+def test_what_is_asked_for_counts() -> None:
+    assert guard(formats=False, cap=3.0) == Protection(cap=3.0)
+    assert guard(formats=False, above=0.1) == Protection(reject_above=0.1)
+    assert guard(cap=0, above=0) == NOTHING
     for name in ("stepdpo", "sft"):  # what cannot be weighed is left alone unless it is asked for
-        assert importance_cap(None, make_recipe(name, {}, small=True), large, False) is None
-    check_importance(make_recipe("sft", {}, small=True), 0)
+        assert guard(name) == NOTHING
+        with pytest.raises(BadValueError, match=r"reject_above is 0\.5"):
+            check_importance(make_recipe(name, {}, small=True), None, 0.5)
+    check_importance(make_recipe("sft", {}, small=True), 0, 0)
+
+
+def test_paths_that_another_policy_sampled_are_rejected_whole() -> None:
+    f = forest([-1.0, -2.0], [-0.5, -0.5], [-1.0])
+    learner = [np.array(x, np.float32) for x in ([-1.3, -2.3], [-0.5, -4.5], [np.nan])]
+    out, metrics = rejected(f, learner, 0.5)
+    assert out.tolist() == [False, True, True]
+    assert metrics["update/rejected_frac"] == pytest.approx(2 / 3)
+    assert metrics["update/logprob_diff_max_nats"] != metrics["update/logprob_diff_max_nats"]
+    out, metrics = rejected(f, [*learner[:2], np.array([-1.0], np.float32)], 0.5)
+    assert metrics["update/logprob_diff_max_nats"] == 4.0
+    assert metrics["update/logprob_diff_mean_nats"] == pytest.approx(4.6 / 5)
+    arrays = [np.full(n, i, np.float32) for i, n in enumerate((2, 2, 1))]
+    credits = Credits(arrays, (), {"pair": arrays}, {"x": 1.0})
+    rest, annotations, left = without_paths(f, {"values": arrays}, credits, out)
+    assert [p.tree for p in rest.paths] == [0, 2]
+    assert rest.n_act(rest.paths[1]) == 1
+    for kept in (annotations["values"], left.advantages, left.extra["pair"]):
+        assert [a.tolist() for a in kept] == [[0, 0], [2]]
+    assert left.value_targets == ()
+    assert left.metrics == {"x": 1.0}
+    within, metrics = rejected(f, [np.array(v, np.float32) for v in ([-1, -2], [0, 0], [-1])], 0.5)
+    assert not within.any()
+    assert metrics == {"update/rejected_frac": 0.0}
+
+
+def test_the_alarm_is_raised_once_for_each_doubling() -> None:
+    alarm = Alarm()
+    assert not alarm(1, 0.02, 0.0, USUAL)
+    said = alarm(2, 0.05, 0.0, USUAL)
+    assert "step 2: engine and learner differ by 0.050 nats" in said
+    assert "weights are cut at 2 and paths above 0.5 nats are left out" in said
+    assert "lag" not in said
+    assert not alarm(3, 0.05, 0.0, USUAL)
+    assert "1.0 updates of lag" in (again := alarm(4, 0.3, 1.0, NOTHING))
+    assert "nothing is done about it" in again

@@ -19,6 +19,8 @@ from turngym.algos.core.forest import Forest
 from turngym.algos.core.protocols import Credit, Credits, Loss, LossBatch, LossOut
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.credit import Gae, StepPairs
+from turngym.algos.learner.batching import micro_batch
+from turngym.algos.learner.batching.micro_batch import MicroBatch
 from turngym.algos.learner.batching.rows import distinct_tokens, rows_of
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
@@ -391,3 +393,49 @@ def test_step_dpo_over_packed_trees_equals_padded_rows(tokens: int) -> None:
     a, b = gradients(whole), gradients(cut)
     assert float((a - b).norm()) <= 1e-5 * float(a.norm()) > 0
     assert rows[0]["update/loss"] == pytest.approx(rows[1]["update/loss"], rel=1e-5)
+
+
+# ---------------------------------------------------------------- made once per step
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_steps_micro_batches_are_made_once(monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
+    forest = branching(6, groups=3)
+    recipe = ppo()
+    recipe = replace(recipe, optim=replace(recipe.optim, epochs=2, minibatches=1))
+    made: list[int] = []
+    kind = "packed" if shared else "padded"
+    build = getattr(MicroBatch, kind)
+    monkeypatch.setattr(
+        MicroBatch, kind, lambda *given: made.append(len(given[0])) or build(*given)
+    )
+
+    def step(tokens: int) -> tuple[int, dict[str, float], torch.Tensor]:
+        monkeypatch.setattr(micro_batch, "CACHED_TOKENS", tokens)
+        one = learner(recipe, micro_batch_tokens=60, shared_prefix=shared)
+        made.clear()
+        scored = {
+            "old_logprobs": one.logprobs(forest),
+            "ref_logprobs": one.logprobs(forest),
+            "values": one.values(forest),
+        }
+        _, credits = streams(forest)
+        row = one.update(forest, scored, credits)
+        assert not one.models.batching.cache._batches  # nothing is kept while episodes are played
+        return len(made), row, gradients(one)
+
+    once, row, slope = step(2**22)
+    often, before, slope_before = step(0)
+    assert often == 5 * once
+    assert once > 1
+    assert row == before
+    assert torch.equal(slope, slope_before)
+
+
+def test_other_rows_get_micro_batches_of_their_own() -> None:
+    one = learner(policy_only())
+    first, second = branching(7), branching(8)
+    alone = one.logprobs(second)
+    one.logprobs(first)
+    for mine, wanted in zip(one.logprobs(second), alone, strict=True):
+        np.testing.assert_array_equal(mine, wanted)

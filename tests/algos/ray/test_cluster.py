@@ -112,18 +112,30 @@ def test_weights_travel_bit_for_bit_and_only_those_that_learn() -> None:
     assert torch.equal(other["b"].weight, kept)
 
 
+def test_float32_weights_reach_an_actor_that_holds_bfloat16() -> None:
+    wide, narrow = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2).to(torch.bfloat16)
+    unpack_weights(pack_weights(wide), narrow)
+    assert torch.equal(narrow.weight, wide.weight.to(torch.bfloat16))
+
+
 def test_the_learner_side_samples_nothing_itself() -> None:
     pool: Any = SimpleNamespace(limits=lambda: (64, 10))
     with pytest.raises(EpisodeError, match="inside the rollout actors"):
         asyncio.run(RemoteEngine(pool).generate(None))  # type: ignore[arg-type]
 
 
-def test_several_learner_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'turngym[ray]'")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    config: Any = None
-    with pytest.raises(BadValueError, match="torchrun started several"):
-        RayRollouts(2)(config, None, None)
+def test_a_process_that_has_no_actors_reads_the_weights_and_keeps_none() -> None:
+    read: list[str] = []
+    layer = torch.nn.Linear(2, 2)
+
+    class View:
+        def named_parameters(self) -> Any:
+            for name, p in layer.named_parameters():
+                read.append(name)
+                yield name, p
+
+    assert pack_weights(View(), keep=False) == {}
+    assert read == ["weight", "bias"]
 
 
 @pytest.mark.parametrize("wrong", [{"actors": 0}, {"cpus": -1.0}, {"gpus": -0.5}])

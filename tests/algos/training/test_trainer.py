@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from helpers.training_runs import (
@@ -423,3 +424,50 @@ def test_a_run_weighs_and_shows_how_far_a_large_models_engine_is_off(
     assert trainer_module._apart({"update/logprob_diff_mean_nats": 0.0494}).endswith(
         "engine 0.049 nats off"
     )
+
+
+class Notes(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.mark.parametrize("above", [None, 0.5])
+def test_a_path_of_another_policy_is_left_out_and_a_run_says_so(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, above: float | None
+) -> None:
+    """As a lost cache would leave it: the first path's tokens are 3 nats less likely."""
+    report = Notes()
+    setup = config(tiny_model, importance_cap=0, reject_above=above, engine_dtype="float32")
+    setup = dataclasses.replace(setup, learner=LearnerSettings(precision="float32"))
+    with Trainer(setup, tmp_path / "run", report) as trainer:
+        plain = trainer.learner.models.logprobs
+
+        def broken(rows: Any) -> list[Any]:
+            found = plain(rows)
+            return [found[0] - np.float32(3.0), *found[1:]] if len(rows) > 1 else found
+
+        updated: list[int] = []
+        update = trainer.learner.update
+
+        def watched(forest: Any, *given: Any) -> dict[str, float]:
+            updated.append(len(forest.paths))
+            return update(forest, *given)
+
+        monkeypatch.setattr(trainer.learner.models, "logprobs", broken)
+        monkeypatch.setattr(trainer.learner, "update", watched)
+        row = trainer.train_step()
+    paths = int(row["rollout/paths"])
+    assert row["update/logprob_diff_max_nats"] == pytest.approx(3.0, abs=0.01)
+    assert sum("engine and learner differ by" in line for line in report.said) == 1
+    if above is None:  # as it was: trained on like any other
+        assert updated == [paths]
+        assert "update/rejected_frac" not in row
+    else:
+        assert updated == [paths - 1]
+        assert row["update/rejected_frac"] == pytest.approx(1 / paths)
+        assert "paths above 0.5 nats are left out" in "".join(report.said)

@@ -133,7 +133,7 @@ def check_pack(forest: Forest) -> None:
 
 def check_blocks(pack: Pack, sees: dict[int, set[int]]) -> None:
     computed: dict[int, set[int]] = {}
-    for block in pack.blocks:
+    for block in pack.blocks():
         context = {k for start, stop in block.prefix for k in range(start, stop)}
         assert context <= set(computed)  # whose gradients are added to comes first
         for start, length in zip(block.starts, block.lengths, strict=True):

@@ -14,6 +14,9 @@ from helpers.branching import branching
 from helpers.nets import FAMILIES, SMALL, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.attention.flex_attention import create_block_mask
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from transformers import (
     Gemma2Config,
     Gemma2ForCausalLM,
@@ -26,11 +29,13 @@ from transformers import (
 )
 
 from turngym.algos.learner.attention import block_attention
+from turngym.algos.learner.attention import tree_attention as tree_module
 from turngym.algos.learner.attention.packing import Pack
 from turngym.algos.learner.attention.tree_attention import (
     NAME,
     TreeLayout,
     attending,
+    interval_blocks,
     tree_attention,
 )
 from turngym.algos.learner.batching import prefix_sharing
@@ -92,7 +97,7 @@ def test_long_spans_and_many_of_them() -> None:
         lines.append(np.concatenate([np.arange(150), np.arange(start, start + length)]))
         start += length
     pack = Pack.of([rng.integers(0, 9, len(line)) for line in lines], lines)
-    assert 1 < len(pack.blocks) < 8
+    assert 1 < len(pack.blocks()) < 8
     for mine, wanted in zip(
         run(pack, "blocks", torch.float32), run(pack, "mask", torch.float32), strict=True
     ):
@@ -107,6 +112,125 @@ def test_bfloat16_is_as_close_as_one_mask_is() -> None:
     ):
         error, allowed = (mine - wanted).norm(), (plain - wanted).norm()
         assert 0 < error < 2 * allowed + 1e-3 * wanted.norm()
+
+
+class Largest(TorchDispatchMode):
+    """Entries of the largest tensor that any operation returned."""
+
+    entries = 0
+
+    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for t in tree_leaves(out):
+            if isinstance(t, torch.Tensor):
+                self.entries = max(self.entries, t.numel())
+        return out
+
+
+def forked(seed: int, tokens: int) -> Pack:
+    """A pack of so many tokens: every token goes on from one of the last 400 in its line."""
+    rng = np.random.default_rng(seed)
+    parents = np.arange(-1, tokens - 1)
+    for at in np.flatnonzero(rng.random(tokens) < 0.03):
+        up = at - 1
+        for _ in range(int(rng.integers(400))):
+            up = parents[up] if up >= 0 else -1
+        parents[at] = up
+    lines = []
+    for leaf in set(range(tokens)) - set(parents.tolist()):
+        line = [leaf]
+        while parents[line[-1]] >= 0:
+            line.append(int(parents[line[-1]]))
+        lines.append(np.array(line[::-1]))
+    return Pack.of(lines, lines)
+
+
+@pytest.mark.parametrize("tokens", [3, 127, 128, 129, 384, 1_500])
+def test_block_masks_from_intervals_are_torchs_own(tokens: int) -> None:
+    for seed in range(3):
+        pack = forked(seed, tokens)
+        layout = TreeLayout.of(pack, CPU, "flex")
+        mine, ends = layout.block_mask(), layout.ends
+        n = len(ends)
+        wanted = create_block_mask(
+            lambda _b, _h, q, k, ends=ends: (k <= q) & (q < ends[k]), None, None, n, n, device="cpu"
+        )
+        assert mine.shape == wanted.shape
+        assert mine.BLOCK_SIZE == wanted.BLOCK_SIZE
+        assert layout.block_mask() is mine  # built once
+        for name in ("kv", "q"):
+            for kind in ("", "full_"):
+                counts, indices = (
+                    [getattr(m, f"{kind}{name}_{what}") for m in (mine, wanted)]
+                    for what in ("num_blocks", "indices")
+                )
+                assert torch.equal(*counts)
+                for a, b, count in zip(*(i[0, 0] for i in indices), counts[0][0, 0], strict=True):
+                    assert torch.equal(a[:count], b[:count])
+
+
+def test_block_masks_are_built_without_a_table_of_all_pairs() -> None:
+    pack = forked(0, 2_000)
+    ends = TreeLayout.of(pack, CPU, "flex").ends
+    n = len(ends)
+    with Largest() as before:
+        create_block_mask(lambda _b, _h, q, k: q < ends[k], None, None, n, n, device="cpu")
+    with Largest() as now:
+        interval_blocks(ends)
+    assert before.entries >= n * n
+    assert now.entries <= n
+
+
+def test_the_blocks_of_a_cpu_are_worked_out_for_a_cpu_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pack = packed(0)
+    assert TreeLayout.of(pack, CPU, "blocks").blocks
+    monkeypatch.setattr(Pack, "blocks", lambda _: pytest.fail("nobody reads them"))
+    TreeLayout.of(pack, CPU, "flex").block_mask()
+
+
+def test_flex_attention_fails_rather_than_run_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = [torch.ones(1, *[1] * i, 2) for i in range(4)]
+    monkeypatch.setattr(tree_module, "MOST_VARIANTS", 2)
+
+    def compiled() -> Any:
+        torch._dynamo.reset()
+        return torch.compile(lambda x: x.view(x.numel()).sin(), backend="eager", dynamic=False)
+
+    def run(forms: Any) -> None:
+        for x in shapes:
+            forms(x)
+
+    with torch._dynamo.config.patch(recompile_limit=2):
+        run(compiled())  # past the limit torch goes on without its compiler
+        with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit):
+            run(tree_module.never_uncompiled(compiled()))
+    monkeypatch.setattr(tree_module, "MOST_VARIANTS", 8)
+    run(tree_module.never_uncompiled(compiled()))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_flex_attention_on_cuda_of_long_packs_and_wide_heads() -> None:
+    """Three trees of 5,000 tokens, heads of 128 of which seven share a key head."""
+    for seed in range(3):
+        pack = forked(seed, 5_000)
+        made = {}
+        for how in ("flex", "mask"):
+            rng = torch.Generator().manual_seed(0)
+            shapes = [(1, heads, len(pack), 128) for heads in (14, 2, 2)]
+            inputs = [
+                torch.randn(s, generator=rng).to("cuda", torch.bfloat16).requires_grad_()
+                for s in shapes
+            ]
+            layout = TreeLayout.of(pack, torch.device("cuda"), how)
+            out, _ = tree_attention(torch.nn.Module(), *inputs, None, tree_layout=layout)
+            out.float().square().sum().backward()
+            made[how] = [out, *(t.grad for t in inputs)]
+        for mine, wanted in zip(made["flex"], made["mask"], strict=True):
+            assert mine.isfinite().all()
+            assert (mine - wanted).float().norm() < 1e-2 * wanted.float().norm()
 
 
 @pytest.mark.gpu

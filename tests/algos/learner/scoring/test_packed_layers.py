@@ -46,8 +46,8 @@ def test_spans_attend_as_one_mask_does(seed: int, queries: int) -> None:
     before = causal_attention.QUERIES
     causal_attention.QUERIES = queries
     try:
-        out = attend(q, k, v, spans_of(pack.blocks))
-        slopes = attend_backward(grad, q, k, v, spans_of(pack.blocks))
+        out = attend(q, k, v, spans_of(pack.blocks()))
+        slopes = attend_backward(grad, q, k, v, spans_of(pack.blocks()))
     finally:
         causal_attention.QUERIES = before
     wanted = [x.clone().requires_grad_() for x in (q, k, v)]

@@ -1,0 +1,1 @@
+"""What a first run on a GPU measures: kernels, correctness, speed, memory; one report."""

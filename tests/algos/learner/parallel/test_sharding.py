@@ -1,0 +1,100 @@
+"""Weights cut up between two processes: formats, the hand-over to an engine, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers.nets import small
+
+from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import make_recipe
+from turngym.algos.training.checkpoint import _check_form
+
+TESTS = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What two processes saw."""
+    folder = tmp_path_factory.mktemp("shards")
+    job = {"out": str(folder / "found.json"), "folder": str(folder / "checkpoints")}
+    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [sys.executable, *launcher, str(TESTS / "helpers" / "shard_run.py"), json.dumps(job)],
+        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return json.loads((folder / "found.json").read_text())
+
+
+@pytest.mark.parametrize("weights", ["float32", "bfloat16", "lora"])
+def test_shards_and_sums_are_float32_and_products_bfloat16(
+    found: dict[str, Any], weights: str
+) -> None:
+    """Before, bfloat16 weights were bfloat16 shards, and their gradients were summed in it."""
+    row = found[weights]
+    assert row["shards"] == ["torch.float32"]
+    assert row["gradients"] == ["torch.float32"]
+    assert row["frozen"] == (["torch.bfloat16"] if weights == "lora" else [])
+    # as far from float32 as one process in the same format
+    assert 0 < row["apart"] < 1.5 * row["autocast_apart"]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_an_engine_takes_weights_a_layer_at_a_time(found: dict[str, Any], precision: str) -> None:
+    row = found["hand_over"][precision]
+    assert row["most_layers"] == 1
+    assert row["left_whole"] == 0
+    assert row["names"]
+    assert row["values"]
+    assert row["moved"] > 0.1
+    assert row["equal"] is (precision == "float32")  # norms are folded into rounded weights
+    assert row["held_elsewhere"]  # an engine in another thread reads a copy
+
+
+def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -> None:
+    row = found["checkpoint"]
+    assert row == {"early": True, "moved": True, "step": 1, "weights": True, "moments": True}
+
+
+def test_actors_play_for_a_learner_of_several_processes(found: dict[str, Any]) -> None:
+    """Before, Ray's actors refused to serve more than one learner process."""
+    one = {"limits": [64, 320], "sent": True, "groups": ["a", "b"], "sampled": 2}
+    assert found["actors"]["each"] == [{**one, "raised": "the actors are gone"}] * 2
+    assert found["actors"]["played"] == ["a", "b"]
+
+
+def test_a_slow_engine_holds_up_no_fast_one(found: dict[str, Any]) -> None:
+    dealt, taken = found["taken"]["None"], found["taken"]["2"]
+    assert all(row["order"] for row in dealt + taken)
+    assert [len(row["mine"]) for row in dealt] == [6, 6]  # before: half each, however slow
+    assert sorted(dealt[0]["mine"] + dealt[1]["mine"]) == sorted(
+        taken[0]["mine"] + taken[1]["mine"]
+    )
+    assert len(taken[1]["mine"]) > len(taken[0]["mine"])
+
+
+def test_an_optimiser_of_another_form_is_refused() -> None:
+    recipe = make_recipe("grpo", {"loss.kl.coef": 0.0}, small=True)
+    how = LearnerSettings(precision="float32")
+    wide = Learner(small("qwen2"), recipe, pad_id=0, settings=how)
+    narrow = Learner(small("qwen2").to(torch.bfloat16), recipe, pad_id=0, settings=how)
+    _check_form({"step", "exp_avg", "exp_avg_sq"}, wide)
+    _check_form({"count", "master", "mean", "square"}, narrow)
+    _check_form(set(), narrow)
+    for names, learner in (({"master"}, wide), ({"exp_avg"}, narrow)):
+        with pytest.raises(ValueError, match="several keep float32 shards"):
+            _check_form(names, learner)

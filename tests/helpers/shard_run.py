@@ -1,0 +1,294 @@
+"""What each process of test_sharding.py runs: one model, cut up between two."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import dataclasses
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from helpers.branching import branching
+from helpers.nets import small
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
+
+from turngym.agents.engines.base import EngineStats
+from turngym.agents.engines.local.packed_decoder import FastDecoder
+from turngym.agents.models.lora import LoraSettings, with_lora
+from turngym.algos.core.forest import Group
+from turngym.algos.core.protocols import Credits, Start
+from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.parallel.team import Team
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.ray.engine import RemoteEngine, RemoteRunner
+from turngym.algos.ray.work import PlayedGroup, unpack_weights
+from turngym.algos.recipes import make_recipe
+from turngym.algos.rollouts import Chains
+from turngym.algos.runs.process_group import join_ranks, shared_channel
+from turngym.algos.training import checkpoint
+from turngym.algos.training.engines import RankRunner
+from turngym.envs.core.errors import EngineFault
+
+
+def learner(team: Team | None, net: Any, precision: Any) -> Learner:
+    recipe = make_recipe("grpo", {}, small=True)
+    optim = dataclasses.replace(recipe.optim, minibatches=1, grad_clip=1e9, lr=1e-2, warmup_steps=0)
+    how = LearnerSettings(precision=precision, micro_batch_tokens=40)
+    return Learner(net, dataclasses.replace(recipe, optim=optim), pad_id=0, settings=how, team=team)
+
+
+def gradients(made: Learner) -> list[torch.Tensor]:
+    """The gradients of the next update, whole, and the formats that they were kept in."""
+    found: list[torch.Tensor] = []
+
+    def keep(*_: Any) -> None:
+        for p in made.policy.parameters():
+            if p.grad is not None:
+                g = p.grad
+                found.append(g.full_tensor() if isinstance(g, DTensor) else g.clone())
+
+    made.optimizer.register_step_pre_hook(keep)
+    forest = branching(3, groups=4)
+    rng = np.random.default_rng(0)
+    credits = Credits([rng.normal(size=forest.n_act(p)).astype(np.float32) for p in forest])
+    annotations = {"ref_logprobs": [np.full(forest.n_act(p), -5.5, np.float32) for p in forest]}
+    made.update(forest, annotations, credits)
+    return found
+
+
+def apart(one: list[torch.Tensor], two: list[torch.Tensor]) -> float:
+    a, b = (torch.cat([g.flatten().float() for g in gs]) for gs in (one, two))
+    return float((a - b).norm() / b.norm())
+
+
+class Watched:
+    """Counts the layers that are whole at a time."""
+
+    def __init__(self, policy: Any) -> None:
+        self.now = self.most = 0
+        for layer in policy.model.layers:
+            assert isinstance(layer, FSDPModule)
+            layer.unshard = self._counted(layer.unshard, 1)
+            layer.reshard = self._counted(layer.reshard, -1)
+
+    def _counted(self, work: Any, change: int) -> Any:
+        def run(*given: Any) -> Any:
+            self.now += change
+            self.most = max(self.most, self.now)
+            return work(*given)
+
+        return run
+
+
+def formats(weights: str, lora: bool) -> dict[str, Any]:
+    """Gradients of two processes in bfloat16 against those of one in float32 and under autocast."""
+    ranks = join_ranks("cpu")
+    net = small("qwen2").to(getattr(torch, weights))
+    if lora:
+        net = with_lora(net, LoraSettings(rank=2), 0)
+        for name, p in net.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(p, std=0.1, generator=torch.Generator().manual_seed(1))
+    wide = copy.deepcopy(net).float()
+    exact = gradients(learner(None, copy.deepcopy(wide), "float32"))
+    alone = gradients(learner(None, copy.deepcopy(wide), "bfloat16"))
+    made = learner(Team(ranks.learner), net, "bfloat16")
+    kinds = {str(p.dtype) for p in made.policy.parameters() if p.requires_grad}
+    frozen = {str(p.dtype) for p in made.policy.parameters() if not p.requires_grad}
+    mine = gradients(made)
+    return {
+        "shards": sorted(kinds),
+        "frozen": sorted(frozen),
+        "gradients": sorted({str(g.dtype) for g in mine}),
+        "apart": apart(mine, exact),
+        "autocast_apart": apart(alone, exact),
+    }
+
+
+def hand_over(precision: str) -> dict[str, Any]:
+    """What an engine gets a layer at a time, against what it gets from a whole copy."""
+    ranks = join_ranks("cpu")
+    made = learner(Team(ranks.learner), small("qwen2"), precision)
+    gradients(made)
+    kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    first = FastDecoder(made.whole_policy(), kind, 64)
+    second = FastDecoder(small("qwen2"), kind, 64)
+    watched = Watched(made.policy)
+    view = made.policy_for_engine(in_turn=True)
+    second.load(view)
+    names = [(name, tuple(t.shape)) for name, t in view.named_parameters()]
+    wanted = [(name, tuple(t.shape)) for name, t in small("qwen2").named_parameters()]
+    whole = made.whole_policy().state_dict()
+    same = all(
+        torch.equal(t.float(), whole[n].to(kind).float()) for n, t in view.state_dict().items()
+    )
+    ids = torch.arange(4, 20)[None]
+    with torch.no_grad():
+        moved = float((made.whole_policy()(ids).logits - small("qwen2")(ids).logits).abs().max())
+    return {
+        "most_layers": watched.most,
+        "left_whole": watched.now,
+        "names": names == wanted,
+        "values": same,
+        "moved": moved,
+        "equal": all(
+            torch.equal(a.to_dense() if a.is_mkldnn else a, b.to_dense() if b.is_mkldnn else b)
+            for x, y in zip(first._layers, second._layers, strict=True)
+            for a, b in ((x.qkv._weight, y.qkv._weight), (x.down._weight, y.down._weight))
+        )
+        and torch.equal(first._embed.to(kind), second._embed.to(kind)),
+        "held_elsewhere": made.policy_for_engine(in_turn=False) is made.whole_policy(),
+    }
+
+
+class NoTokenizer:
+    def save_pretrained(self, _: Path) -> None:
+        """Nothing is saved."""
+
+
+def written_meanwhile(folder: Path) -> dict[str, Any]:
+    """A checkpoint that is complete only after the next update has changed everything."""
+    ranks = join_ranks("cpu")
+    made = learner(Team(ranks.learner), small("qwen2"), "float32")
+    gradients(made)
+    before = {n: t.clone() for n, t in made.whole_policy().state_dict().items()}
+    moments = [_moment(made, i).clone() for i in (0, 5)]
+    updated, finish = threading.Event(), checkpoint._finish
+
+    def late(*given: Any) -> None:
+        assert updated.wait(60)
+        finish(*given)
+
+    checkpoint._finish = late
+    counters = checkpoint.RunCounters(step=1, optimizer_steps=1)
+    checkpoint.save_checkpoint(folder, made, NoTokenizer(), counters, 2)
+    early = checkpoint.newest_whole(folder) is None
+    counters.step = 7  # what is written is what was
+    gradients(made)
+    moved = not torch.equal(_moment(made, 0), moments[0])
+    updated.set()
+    checkpoint.settle_checkpoint(made)
+    path = checkpoint.newest_whole(folder)
+    assert path is not None
+    again = learner(Team(ranks.learner), small("qwen2"), "float32")
+    found = checkpoint.load_checkpoint(path, again)
+    whole = again.whole_policy().state_dict()
+    return {
+        "early": early,
+        "moved": moved,
+        "step": found.step,
+        "weights": all(torch.equal(t, whole[n]) for n, t in before.items()),
+        "moments": all(
+            torch.equal(_moment(again, i), m) for i, m in zip((0, 5), moments, strict=True)
+        ),
+    }
+
+
+def _moment(made: Learner, at: int) -> torch.Tensor:
+    p = made.optimizer.param_groups[0]["params"][at]
+    return made.optimizer.state[p]["exp_avg"].full_tensor()
+
+
+class Pool:
+    """Plays every group at once, and fails where it is told to."""
+
+    def __init__(self) -> None:
+        self.weights: dict[int, Any] = {}
+        self.played: list[str] = []
+
+    def limits(self) -> tuple[int, int]:
+        return 64, 320
+
+    def take(self, version: int, weights: Any) -> None:
+        self.weights[version] = weights
+
+    async def play(self, works: Any, tick: Any) -> list[PlayedGroup]:
+        for work in works:
+            if work.start.uid == "broken":
+                raise EngineFault("the actors are gone")
+            self.played.append(work.start.uid)
+            tick()
+        return [
+            PlayedGroup(Group(w.start.uid, "t"), "", EngineStats(sampled_tokens=1)) for w in works
+        ]
+
+
+def start(uid: str) -> Start:
+    return Start("train", 0, 0, uid)
+
+
+def actors_of_the_first() -> dict[str, Any]:
+    """Actors beside a learner of two processes: what each of both processes sees."""
+    ranks = join_ranks("cpu")
+    pool: Any = Pool() if ranks.first else None
+    engine = RemoteEngine(pool, shared_channel())
+    made = learner(Team(ranks.learner), small("qwen2"), "float32")
+    gradients(made)
+    engine.sync(made.policy_for_engine(in_turn=True), 3)
+    whole = dict(made.whole_policy().named_parameters())
+    sent = True
+    if pool is not None:
+        given = small("qwen2")
+        unpack_weights(pool.weights[3], given)
+        sent = all(torch.equal(p, whole[n]) for n, p in given.named_parameters())
+    runner = object.__new__(RemoteRunner)
+    runner.scene, runner.remote, runner.fault = "", engine, ""
+    got = asyncio.run(runner.groups(Chains(n=1), [start("a"), start("b")]))
+    try:
+        asyncio.run(runner.groups(Chains(n=1), [start("broken")]))
+        raised = ""
+    except EngineFault as fault:
+        raised = str(fault)
+    mine = {
+        "limits": [engine.max_context, engine.vocabulary],
+        "sent": sent,
+        "groups": [g.uid for g in got],
+        "sampled": engine.stats.sampled_tokens,
+        "raised": raised,
+    }
+    return {"each": ranks.learner.everyone(mine), "played": pool.played if pool else []}
+
+
+def taken_from_one_list() -> dict[str, Any]:
+    """Groups that the first process plays ten times as slowly as the second."""
+    ranks = join_ranks("cpu")
+    out: dict[str, Any] = {}
+    for how in (None, 2):
+        mine: list[str] = []
+
+        async def rollout(_: Any, one: Start, mine: list[str] = mine) -> Group:
+            await asyncio.sleep(0.2 if ranks.first else 0.02)
+            mine.append(one.uid)
+            return Group(one.uid, "t")
+
+        runner = object.__new__(RankRunner)
+        runner.ranks, runner.fault, runner.side_by_side = ranks.runner, "", how
+        for _ in range(2):  # a second list begins anew
+            mine.clear()
+            names = [f"g{i}" for i in range(12)]
+            groups = asyncio.run(runner.groups(rollout, [start(n) for n in names]))
+        row = {"order": [g.uid for g in groups] == names, "mine": list(mine)}
+        out[str(how)] = ranks.learner.everyone(row)
+    return out
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    job = json.loads(sys.argv[1])
+    out = {
+        "float32": formats("float32", False),
+        "bfloat16": formats("bfloat16", False),
+        "lora": formats("bfloat16", True),
+        "hand_over": {precision: hand_over(precision) for precision in ("float32", "bfloat16")},
+    }
+    out["actors"] = actors_of_the_first()
+    out["taken"] = taken_from_one_list()
+    out["checkpoint"] = written_meanwhile(Path(job["folder"]))
+    if join_ranks("cpu").first:
+        Path(job["out"]).write_text(json.dumps(out))
