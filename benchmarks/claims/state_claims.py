@@ -9,7 +9,7 @@ from .claim import Claim, Source, above, equal
 from .experiments import NO_REFERENCE, ONE_UPDATE, TrainedArm, Training, train_arm
 
 _PAPER = "GiGPO, arXiv 2505.10978"
-HOUSEHOLD_LR = 5e-4
+HOUSEHOLD_LR = 2e-4
 _HOUSE = SuiteEnv(
     id="Household-v0",
     settings={"size": "micro", "max_steps": 12},
@@ -51,7 +51,7 @@ STATE_CLAIMS = (
         ),
         experiment=Training(arms=(_paths("gigpo", "gigpo", credit__invalid_penalty=0.0), _GRPO)),
         comparisons=(above("gigpo", "grpo", 0.03, "area"),),
-        minutes=15,
+        minutes=12,
         weaker=_WEAK,
     ),
     Claim(
@@ -74,7 +74,7 @@ STATE_CLAIMS = (
             )
         ),
         comparisons=(equal("gigpo, states by history", "grpo", 0.05, "area"),),
-        minutes=15,
+        minutes=12,
         weaker=_WEAK + " The first turn of an episode is shared by the group and counts twice.",
     ),
 )

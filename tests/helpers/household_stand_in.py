@@ -43,7 +43,7 @@ class StandIn:
     def load(self, data: dict[str, str]) -> None:
         edition = "0.4.2" if "You move the" in data["grammar"] else "file"
         assert data["pddl_domain"] == SHARED["pddl_domain" + "_v042" * (edition == "0.4.2")]
-        found = re.search(r"\| (\".*\")", data["grammar"])
+        found = re.search(r"\| (\"[^\"]*\")", data["grammar"])
         assert found is not None
         self.words = EDITIONS[edition]
         self.game = compile_problem(data["pddl_problem"], json.loads(found[1]), "stand-in")
