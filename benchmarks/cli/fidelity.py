@@ -60,18 +60,18 @@ class Original:
         agreement: What is counted.
         measure: Replays the transcripts of a folder, of the tasks named (all when none is).
         measure_live: Replays what the original plays now, out of itself; None where it needs games.
+        title: What a task is called in the table.
         measure_games: Replays what the original plays now on the games of a folder; None where it
             has its own.
-        title: What a task is called in the table.
     """
 
     agreement: type[Agreement]
     measure: Callable[[str, Iterable[str]], Mapping[str, Agreement]]
     measure_live: Callable[[LiveSettings, Iterable[str]], Mapping[str, Agreement]] | None = None
+    title: Callable[[str], str] = str
     measure_games: Callable[[str, LiveSettings, Iterable[str]], Mapping[str, Agreement]] | None = (
         None
     )
-    title: Callable[[str], str] = str
 
 
 ORIGINALS: Mapping[str, Original] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ _REFUSED = 0.1
 """Share of a walk's actions that are commands of the opening or of the other edition, most of them
 not admissible by then."""
 _MAX_PLAN = 100
+_MARK = "_bar_"
+"""Parts an id of the original."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Texts:
 
 
 class Original:
-    """One game in the original engine.
+    """One game in the original engine, with names as alfworld's wrapper of it shows them.
 
     Args:
         problem: Its PDDL problem.
@@ -68,6 +70,9 @@ class Original:
         self._env.load(
             {"pddl_domain": texts.domain, "grammar": texts.grammar, "pddl_problem": problem}
         )
+        entities = self._env._entity_infos
+        for name, shown in number_names(entities).items():
+            entities[name].name = shown
 
     def reset(self) -> dict[str, Any]:
         """Begin the game; return ``observation`` and ``admissible``."""
@@ -151,6 +156,23 @@ def read_texts(place: Path, files: Sequence[GameFile]) -> dict[str, list[Texts]]
         ]
         for file in files
         for task in (json.dumps(file.task)[1:-1],)
+    }
+
+
+def number_names(ids: Iterable[str]) -> dict[str, str]:
+    """Return what alfworld's wrapper calls the things of a game: ``cup 2`` for ``cup_bar_...``.
+
+    The kind is what stands before the first ``_bar_`` (with ``basin`` behind it where the id has
+    that word); of the n things of a kind the first id has the number n, the last one 1.
+    """
+    kinds: dict[str, list[str]] = {}
+    for one in sorted(one for one in ids if _MARK in one):
+        kind = one.split(_MARK)[0] + ("basin" if "basin" in one else "")
+        kinds.setdefault(kind, []).append(one)
+    return {
+        one: f"{kind} {number}"
+        for kind, members in kinds.items()
+        for number, one in enumerate(reversed(members), 1)
     }
 
 

@@ -48,12 +48,19 @@ class StandIn:
         self.words = EDITIONS[edition]
         self.game = compile_problem(data["pddl_problem"], json.loads(found[1]), "stand-in")
 
+        found_ids = set(re.findall(r"[a-z]\w*_bar_\w+", data["pddl_problem"].lower()))
+        self._entity_infos = {one: SimpleNamespace(name=one) for one in found_ids}
+
     def _tell(self, text: str) -> State:
         commands = list_commands(self.house, self.words)
         text = text.replace(self.flaw, "") if self.flaw else text
         return State(feedback=text, admissible_commands=commands, won=self.house.is_won())
 
     def reset(self) -> State:
+        shown = {entity.name for entity in self._entity_infos.values()}
+        assert shown >= set(
+            self.game.room.names
+        )  # the original answers with the names it was given
         self.house = start_game(self.game)
         return self._tell(write_opening(self.game, self.words))
 
