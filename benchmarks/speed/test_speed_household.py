@@ -27,8 +27,8 @@ EPISODES, STEPS, COPIES = 60, 40, 200
 ORIGINAL_STEP_S = 44.7e-3
 MAX_BYTES = 50_000
 MIN_RATIO = 400
-DATA = Path(__file__).parents[2] / "tests" / "envs" / "household" / "data"
-"""Games of the original and, in ``original``, their grammar."""
+ORIGINAL = Path(__file__).parents[2] / "tests" / "envs" / "household" / "data" / "original"
+"""Games of the original with their grammar."""
 
 Walk = tuple[Household, Sequence[str]]
 
@@ -145,11 +145,11 @@ def test_memory_of_a_live_episode(benchmark: BenchmarkFixture) -> None:
 )
 def test_beside_the_original(benchmark: BenchmarkFixture) -> None:
     """Steps with lists of commands, ours and the original's on one game; at least 400 times."""
-    file = next(file for file in read_game_files(DATA / "games") if not file.refused)
-    texts = read_texts(DATA / "original", [file])[file.path]
+    file = next(file for file in read_game_files(ORIGINAL) if not file.refused)
+    texts = read_texts(ORIGINAL, [file])[file.path]
     released = next(text for text in texts if text.edition == "0.4.2")
     original = Original(file.problem, released)
-    env = Household(games=DATA / "games", admissible=True)
+    env = Household(games=ORIGINAL, admissible=True)
     place = env.source.index_of(file.split, file.path.rpartition("/")[0])
     options = {"split": file.split, "task": place}
     rng = np.random.default_rng(0)

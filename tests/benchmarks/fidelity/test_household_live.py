@@ -135,13 +135,9 @@ def test_the_engine_is_an_extra(packed: Path, monkeypatch: pytest.MonkeyPatch) -
     importlib.util.find_spec("textworld") is None,
     reason="the package textworld is not installed (extra household-original)",
 )
-def test_beside_the_original(tmp_path: Path) -> None:
-    """Games of the sample with the original's own grammars, played by the original now."""
-    games = tmp_path / "games"
-    games.mkdir()
-    for path in (DATA / "games" / "games.json.gz", DATA / "original" / "shared.json.gz"):
-        (games / path.name).write_bytes(path.read_bytes())
-    found = measure_live_household(str(tmp_path), LiveSettings(runs=1, steps=20))
+def test_beside_the_original() -> None:
+    """Whole games with the original's own grammars, played by the original now."""
+    found = measure_live_household(str(DATA / "original"), LiveSettings(runs=1, steps=20))
     assert set(found) == set(TASK_TYPES)
     for row in found.values():
         assert row.first is None
