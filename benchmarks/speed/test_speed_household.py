@@ -7,28 +7,21 @@ of another machine: loading a game 654 ms, reset 611 ms, a step 44.7 ms, 10 MB p
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from turngym.benchmarks.fidelity.household_live import Original, read_texts
 from turngym.envs import fork
 from turngym.envs.household.env import Household
-from turngym.envs.household.original.files import read_game_files
 
 EPISODES, STEPS, COPIES = 60, 40, 200
 ORIGINAL_STEP_S = 44.7e-3
 MAX_BYTES = 50_000
-MIN_RATIO = 400
-ORIGINAL = Path(__file__).parents[2] / "tests" / "envs" / "household" / "data" / "original"
-"""Games of the original with their grammar."""
 
 Walk = tuple[Household, Sequence[str]]
 
@@ -137,44 +130,3 @@ def test_memory_of_a_live_episode(benchmark: BenchmarkFixture) -> None:
     benchmark.extra_info["bytes"] = round(size)
     print(f"memory: {size:,.0f} bytes")
     assert size < MAX_BYTES
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("textworld") is None,
-    reason="the package textworld is not installed (extra household-original)",
-)
-def test_beside_the_original(benchmark: BenchmarkFixture) -> None:
-    """Steps with lists of commands, ours and the original's on one game; at least 400 times."""
-    file = next(file for file in read_game_files(ORIGINAL) if not file.refused)
-    texts = read_texts(ORIGINAL, [file])[file.path]
-    released = next(text for text in texts if text.edition == "0.4.2")
-    original = Original(file.problem, released)
-    env = Household(games=ORIGINAL, admissible=True)
-    place = env.source.index_of(file.split, file.path.rpartition("/")[0])
-    options = {"split": file.split, "task": place}
-    rng = np.random.default_rng(0)
-    env.reset(seed=0, options=options)
-    commands: list[str] = []
-    while len(commands) < STEPS and env.episode.status == "running":
-        listed = env.legal_actions()
-        commands.append(listed[int(rng.integers(len(listed)))])
-        env.step(commands[-1])
-    env.reset(seed=0, options=options)
-    start = fork(env)
-
-    def play_ours() -> None:
-        for _ in range(20):
-            twin = fork(start)
-            for command in commands:
-                twin.step(command)
-
-    def play_theirs() -> None:
-        for command in commands:
-            original.step(command)
-
-    original.reset()
-    ratio = best_cpu_seconds(play_theirs, rounds=1) / (best_cpu_seconds(play_ours) / 20)
-    benchmark.extra_info["times_the_original"] = round(ratio)
-    benchmark.pedantic(play_ours, rounds=1)
-    print(f"beside the original, in one run: {ratio:,.0f} times")
-    assert ratio > MIN_RATIO

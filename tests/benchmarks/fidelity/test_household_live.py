@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,13 @@ from helpers.household_stand_in import SHARED, StandIn, modules
 
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.fidelity.household import measure_household, measure_live_household
+from turngym.benchmarks.fidelity.household_live import Original, read_texts
 from turngym.benchmarks.fidelity.live import LiveSettings
+from turngym.envs import fork
 from turngym.envs.core.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
 from turngym.envs.household.engine.game import LIGHT, SIMPLE, TASK_TYPES
+from turngym.envs.household.env import Household
+from turngym.envs.household.original.files import read_game_files
 
 ONE = LiveSettings(runs=1, steps=12)
 
@@ -143,3 +148,33 @@ def test_beside_the_original() -> None:
         assert row.first is None
         assert row.openings == row.runs == 4
         assert row.observations == row.admissible == row.won == row.scores == row.steps > 50
+
+
+@pytest.mark.textworld
+@pytest.mark.skipif(
+    importlib.util.find_spec("textworld") is None,
+    reason="the package textworld is not installed (extra household-original)",
+)
+def test_speed_beside_the_original() -> None:
+    """Steps with lists of admissible commands in one run, by processor time; at least 400 times."""
+    place, rounds = DATA / "original", 50
+    file = next(file for file in read_game_files(place) if not file.refused)
+    texts = read_texts(place, [file])[file.path]
+    original = Original(file.problem, next(one for one in texts if one.edition == "0.4.2"))
+    env = Household(games=place, admissible=True)
+    env.reset(seed=0, options={"split": file.split, "task": 0})
+    start = fork(env)
+    commands = [command for command in env.legal_actions() if command.startswith("go to")] * 2
+    original.reset()
+    began = time.process_time()
+    for command in commands:
+        original.step(command)
+    theirs = time.process_time() - began
+    began = time.process_time()
+    for _ in range(rounds):
+        twin = fork(start)
+        for command in commands:
+            twin.step(command)
+    ours = (time.process_time() - began) / rounds
+    print(f"beside the original, in one run: {theirs / ours:,.0f} times")
+    assert theirs / ours > 400
