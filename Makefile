@@ -9,9 +9,10 @@ VLLM := .venv-vllm
 OTHERS := .venv-adapters
 
 JVM_VENV := .venv-jvm
+TEXTWORLD_VENV := .venv-textworld
 HASHES_VENV := .venv-hashes
 
-.PHONY: demo test docs test-vllm test-adapters test-jvm lint hashes bench attacks clean
+.PHONY: demo test docs test-vllm test-adapters test-jvm test-household-original lint hashes bench attacks clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -38,6 +39,11 @@ test-jvm:  ## ScienceWorld's original engine, in an environment of its own; need
 	$(PYTHON) -m venv $(JVM_VENV)
 	$(JVM_VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,science-jvm]'
 	$(JVM_VENV)/bin/python -m pytest -m jvm tests/envs/science_world
+
+test-household-original:  ## Household beside ALFWorld's text engine, in an environment of its own; compiles its planner
+	$(PYTHON) -m venv $(TEXTWORLD_VENV)
+	$(TEXTWORLD_VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,household-original]'
+	$(TEXTWORLD_VENV)/bin/python -m pytest -m textworld tests/benchmarks/fidelity
 
 lint: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -93,4 +99,4 @@ attacks: $(STAMP)  ## all attacks, the long ones too; the fuzz goes on where it 
 	$(BIN)/python -m pytest -s -m 'slow or not slow' tests/attacks
 
 clean:
-	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) $(HASHES_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) $(TEXTWORLD_VENV) $(HASHES_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info

@@ -275,6 +275,7 @@ _ENVIRONMENTS = (
             "standard": MatrixColumn(tokens=400_000, calls=60_000, max_tokens=16),
             "full": MatrixColumn(calls=400_000, max_tokens=64),
         },
+        leaderboard=LeaderboardCell(),
     ),
     EnvironmentSpec(
         id="MixedTasks-v0",

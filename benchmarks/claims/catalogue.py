@@ -10,11 +10,20 @@ from .arpo_claims import ARPO_CLAIMS, TARL_CLAIMS
 from .claim import Claim
 from .pasa_claims import PASA_CLAIMS
 from .search_claims import SEARCH_CLAIMS
+from .state_claims import STATE_CLAIMS
 from .tree_claims import TREE_CLAIMS
 
 CLAIMS: Mapping[str, Claim] = {
     claim.name: claim
-    for group in (TREE_CLAIMS, SEARCH_CLAIMS, ARPO_CLAIMS, TARL_CLAIMS, PASA_CLAIMS, ARMAP_CLAIMS)
+    for group in (
+        TREE_CLAIMS,
+        SEARCH_CLAIMS,
+        ARPO_CLAIMS,
+        TARL_CLAIMS,
+        PASA_CLAIMS,
+        ARMAP_CLAIMS,
+        STATE_CLAIMS,
+    )
     for claim in group
 }
 

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from rich.markup import escape
 
 from ...envs.core.errors import BadValueError, UnknownNameError
-from ..fidelity.agreement import Agreement, show_agreement
-from ..fidelity.household import HouseholdAgreement, measure_household
-from ..fidelity.science_live import LiveSettings
+from ..fidelity.agreement import Agreement, tabulate
+from ..fidelity.household import (
+    HouseholdAgreement,
+    measure_household,
+    measure_live_household,
+)
+from ..fidelity.live import LiveSettings
 from ..fidelity.science_world import (
     ScienceAgreement,
     measure_live_science,
@@ -21,6 +26,9 @@ from ..fidelity.science_world import (
     title_task,
 )
 from .arguments import Repeated
+from .tables import plain_table, say, table_console
+
+_SHOWN = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +38,10 @@ class Command:
     Attributes:
         env: The environment that the transcripts are of: scienceworld or household.
         folder: Folder of transcripts, one JSON file each; for household a folder that holds
-            ``games`` and ``transcripts``.
-        live: Let the original engine play now instead: gold runs and random walks over variations
-            drawn from the seed. Needs the extra science-jvm and Java.
+            ``games`` and ``transcripts``, or with --live the original's games.
+        live: Let the original engine play now instead: runs that solve the task and random walks,
+            over variations or games drawn from the seed. Needs Java and the extra science-jvm, for
+            household the extra household-original.
         settings: What --live generates.
         task: Name or id of a task (for household: a task type) to replay, repeatable; left out:
             all.
@@ -54,21 +63,28 @@ class Original:
     Attributes:
         agreement: What is counted.
         measure: Replays the transcripts of a folder, of the tasks named (all when none is).
-        measure_live: Replays what the original plays now; None where it cannot be asked.
+        measure_live: Replays what the original plays now, out of itself; None where it needs games.
         title: What a task is called in the table.
+        measure_games: Replays what the original plays now on the games of a folder; None where it
+            has its own.
     """
 
     agreement: type[Agreement]
     measure: Callable[[str, Iterable[str]], Mapping[str, Agreement]]
     measure_live: Callable[[LiveSettings, Iterable[str]], Mapping[str, Agreement]] | None = None
     title: Callable[[str], str] = str
+    measure_games: Callable[[str, LiveSettings, Iterable[str]], Mapping[str, Agreement]] | None = (
+        None
+    )
 
 
 ORIGINALS: Mapping[str, Original] = {
     "scienceworld": Original(
         ScienceAgreement, measure_science_world, measure_live_science, title_task
     ),
-    "household": Original(HouseholdAgreement, measure_household),
+    "household": Original(
+        HouseholdAgreement, measure_household, measure_games=measure_live_household
+    ),
 }
 """The environments that have an original to be compared with."""
 
@@ -87,19 +103,38 @@ def run(command: Command) -> None:
     if command.json is not None:
         rows = {name: agreement.as_row() for name, agreement in found.items()}
         _write(rows, Path(command.json))
-    show_agreement(found, original.agreement, original.title)
+    show(found, original)
+
+
+def show(found: Mapping[str, Agreement], original: Original) -> None:
+    """Print a row per task and one for all, then the first difference of each task."""
+    task, *heads = original.agreement.heads
+    table = plain_table(task, right=heads)
+    for column in table.columns:
+        column.no_wrap = True
+    for row in tabulate(found, original.agreement, original.title):
+        table.add_row(*row)
+    table_console().print(table)
+    for name, agreement in found.items():
+        if (first := agreement.first) is not None:
+            lines = (
+                f"{first.where}, step {first.step}: {first.action}",
+                f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
+                f"  {first.what} here:            {first.got[:_SHOWN]!r}",
+            )
+            say(f"\n[bold]{name}[/] first difference: " + escape("\n".join(lines)))
 
 
 def _measure(command: Command, original: Original) -> Mapping[str, Agreement]:
-    if command.live and original.measure_live is None:
-        able = ", ".join(name for name, one in ORIGINALS.items() if one.measure_live)
-        raise BadValueError(
-            f"fidelity {command.env}: --live is of {able} only; this original is compared by its "
-            "transcripts. Name their FOLDER."
-        )
-    if command.live and command.folder is not None:
-        raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
+    if command.live and original.measure_games is not None:
+        if command.folder is None:
+            raise BadValueError(
+                f"fidelity {command.env}: --live plays the original's games; name their FOLDER."
+            )
+        return original.measure_games(command.folder, command.settings, command.task)
     if command.live and original.measure_live is not None:
+        if command.folder is not None:
+            raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
         return original.measure_live(command.settings, command.task)
     if command.folder is None:
         ways = "name a FOLDER of transcripts" + (", or give --live" * bool(original.measure_live))

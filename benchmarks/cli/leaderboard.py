@@ -79,7 +79,7 @@ class Reference:
         overwrite: Replace entries that are there.
     """
 
-    suite: str = "micro-v2"
+    suite: str = "micro-v3"
     out: str | None = None
     only: Repeated = ()
     overwrite: bool = False
@@ -221,7 +221,7 @@ class Season:
 
     name: Name
     home: str
-    suite: str = "micro-v2"
+    suite: str = "micro-v3"
     session_s: float = 3600.0
     show_rewards: bool = False
 

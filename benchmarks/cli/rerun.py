@@ -36,7 +36,7 @@ class Command:
     """Play the weights of an entry on this machine: its rerun is ranked, on open suites too.
 
     Attributes:
-        entry: Id of the entry, as micro-v2/mine.
+        entry: Id of the entry, as micro-v3/mine.
         weights: Model folder or run directory that the author sent; one per training run, in the
             entry's order.
         entries: Folder of entries; left out: the package's own.

@@ -108,7 +108,7 @@ class Command:
     organisation: str
     licence: str
     out: str
-    suite: str = "micro-v2"
+    suite: str = "micro-v3"
     board: Literal["agents", "algorithms"] = "agents"
     card: Card = field(default_factory=CardOptions)
     date: str | None = None

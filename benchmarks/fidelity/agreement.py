@@ -7,13 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
-from rich.markup import escape
-from rich.table import Table
-
-from ..cli.tables import say, table_console
-
-_SHOWN = 300
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -92,31 +85,19 @@ class Agreement(ABC):
         return row | {"first_difference": None if self.first is None else vars(self.first)}
 
 
-def show_agreement(
+def tabulate(
     found: Mapping[str, Agreement], kind: type[Agreement], title: Callable[[str], str] = str
-) -> None:
-    """Print a row per task and one for all, then the first difference of each task.
+) -> list[tuple[str, ...]]:
+    """Return a row per task and one for all, below ``kind.heads``.
 
     Args:
         found: By task.
         kind: What is counted.
         title: What a task's row is called.
     """
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    for i, head in enumerate(kind.heads):
-        side = "right" if i else "left"
-        table.add_column(head, justify=side, no_wrap=True, min_width=max(len(head), 7))
     whole = kind()
+    rows = []
     for name, agreement in found.items():
         whole.add(agreement)
-        table.add_row(title(name), *agreement.cells())
-    table.add_row("[bold]all[/]", *whole.cells())
-    table_console().print(table)
-    for name, agreement in found.items():
-        if (first := agreement.first) is not None:
-            lines = (
-                f"{first.where}, step {first.step}: {first.action}",
-                f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
-                f"  {first.what} here:            {first.got[:_SHOWN]!r}",
-            )
-            say(f"\n[bold]{name}[/] first difference: " + escape("\n".join(lines)))
+        rows.append((title(name), *agreement.cells()))
+    return [*rows, ("all", *whole.cells())]

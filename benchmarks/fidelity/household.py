@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...algos.runs.progress import reporter
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 from ...envs.household.engine.game import TASK_TYPES, Game
 from ...envs.household.engine.state import start_game
@@ -16,6 +17,8 @@ from ...envs.household.engine.step import act, list_commands, write_opening
 from ...envs.household.engine.wording import EDITIONS
 from ...envs.household.original.files import GameFile, read_game_files
 from .agreement import Agreement
+from .household_live import play_live
+from .live import LiveSettings
 
 _NEEDED = ("game", "edition", "task_type", "opening", "opening_admissible", "steps")
 _PARTS = {
@@ -75,10 +78,7 @@ def measure_household(folder: str, types: Iterable[str] = ()) -> dict[str, House
         BadValueError: The folder has no games, or no transcripts of these types.
         DataError: A file is no transcript, or is of a game that is not there.
     """
-    wanted = tuple(types) or TASK_TYPES
-    for name in wanted:
-        if name not in TASK_TYPES:
-            raise UnknownNameError("task type", name, TASK_TYPES, "fidelity household")
+    wanted = _find_types(types)
     root = Path(folder).expanduser()
     games = {game.path: game for game in read_game_files(root / "games")}
     compiled: dict[str, Game] = {}
@@ -90,6 +90,44 @@ def measure_household(folder: str, types: Iterable[str] = ()) -> dict[str, House
     if not any(agreement.runs for agreement in found.values()):
         raise BadValueError(f"fidelity: {folder}/transcripts has no transcript of {wanted}.")
     return {name: agreement for name, agreement in found.items() if agreement.runs}
+
+
+def measure_live_household(
+    folder: str, settings: LiveSettings, types: Iterable[str] = ()
+) -> dict[str, HouseholdAgreement]:
+    """Return the agreement per type of tasks over transcripts that the original makes now.
+
+    Args:
+        folder: Games as downloaded, or packed ones with their grammar; or it holds ``games``.
+        settings: What is generated.
+        types: Types to play; all when empty.
+
+    Raises:
+        MissingExtraError: The original's package is not installed.
+        UnknownNameError: No such type.
+        BadValueError: The folder has no games of these types, or not their grammar.
+        DataError: A file is no game.
+    """
+    wanted = _find_types(types)
+    root = Path(folder).expanduser()
+    games = root / "games"
+    found: dict[str, HouseholdAgreement] = {}
+    with reporter().bar("the original engine plays") as bar:
+        for name, game, transcript, done in play_live(
+            games if games.is_dir() else root, wanted, settings
+        ):
+            kind = transcript["task_type"]
+            found.setdefault(kind, HouseholdAgreement()).add(replay(transcript, game))
+            bar.update(done, name)
+    return found
+
+
+def _find_types(types: Iterable[str]) -> tuple[str, ...]:
+    wanted = tuple(types) or TASK_TYPES
+    for name in wanted:
+        if name not in TASK_TYPES:
+            raise UnknownNameError("task type", name, TASK_TYPES, "fidelity household")
+    return wanted
 
 
 def read_transcripts(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

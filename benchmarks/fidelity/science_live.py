@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ...envs.science_world.house.state import HouseState
 from ...envs.science_world.jvm import check_java, start_engine
 from ...envs.science_world.tasks.build import parse_simplifications, start_episode
 from ...envs.science_world.tasks.catalogue import TaskKind
+from .live import LiveSettings
 
 BY_ARRIVAL = "arrival"
 """Order of the contents of things in engines before 1.3, started as `start_engine` does; engine
@@ -30,30 +30,6 @@ _FROM_VALID = 0.1
 """Share of a walk's actions from the original's list of valid ones, many of which are refused."""
 _FOCUS = 0.02
 """Share of a walk's draws that may set the focus, which mostly fails the task."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LiveSettings:
-    """What is generated.
-
-    Attributes:
-        runs: Variations per task with --live; each gives a gold run and a random walk.
-        steps: Actions of a random walk with --live.
-        seed: Seed of the variations and walks of --live.
-        keep: Folder to write the transcripts of --live to.
-    """
-
-    runs: int = 2
-    steps: int = 40
-    seed: int = 0
-    keep: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("runs", "steps"):
-            if getattr(self, name) < 1:
-                raise BadValueError(
-                    f"fidelity --live: {name} is {getattr(self, name)}; expected at least 1."
-                )
 
 
 def live_transcripts(

@@ -17,7 +17,8 @@ from ...envs.science_world.tasks.build import parse_simplifications, start_episo
 from ...envs.science_world.tasks.catalogue import TASKS, find_kind
 from ...envs.science_world.tasks.checker import TaskState
 from .agreement import Agreement
-from .science_live import BY_ARRIVAL, LiveSettings, house_by_arrival, live_transcripts
+from .live import LiveSettings
+from .science_live import BY_ARRIVAL, house_by_arrival, live_transcripts
 
 _NEEDED = ("task_name", "variation", "simplifications_used", "raw_replay", "final_score")
 _BLANKS = re.compile(" +")

@@ -14,7 +14,7 @@ from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.verification.replay import replay_episode
 from turngym.leaderboard.verification.verify import verify_folder
 
-ENTRIES = entries_folder() / "micro-v2"
+ENTRIES = entries_folder() / "micro-v3"
 
 
 @pytest.mark.parametrize("name", ["expert", "null"])
@@ -26,7 +26,7 @@ def test_verify_a_whole_entry(benchmark: Any, name: str) -> None:
 
 @pytest.mark.parametrize("env", ["Retail-v0", "ScienceWorld-v0", "SearchQA-v0"])
 def test_replay_a_world(benchmark: Any, env: str) -> None:
-    suite = load_suite("micro-v2")
+    suite = load_suite("micro-v3")
     cell = suite.by_key()[env]
     world = make_cell_env(cell)
     episodes = [e for e in EntryFiles(ENTRIES / "expert").episodes() if e.env == env]

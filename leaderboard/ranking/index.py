@@ -45,7 +45,7 @@ class Indexed:
     """One entry of the index.
 
     Attributes:
-        entry_id: Path below the folder of entries, as ``micro-v2/expert``.
+        entry_id: Path below the folder of entries, as ``micro-v3/expert``.
         verdict: Result of the verification.
         record: What the maintainers know about it.
     """

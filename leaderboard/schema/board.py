@@ -40,12 +40,12 @@ class BoardRow(Form):
         copy_of: Entry that was accepted earlier with the same actions; empty for none.
         account: Account that sent it; empty where no server took it.
         accepted: Day of acceptance; empty where nobody noted it.
-        entry_id: Path of the entry below the folder of entries, as ``micro-v2/expert``.
+        entry_id: Path of the entry below the folder of entries, as ``micro-v3/expert``.
         name: Declared by the entry.
         organisation: Declared by the entry.
         date: Declared by the entry.
         board: Which board.
-        suite: Id of the suite, as ``micro-v2``.
+        suite: Id of the suite, as ``micro-v3``.
         reference: Which reference row; None for everybody else's.
         reproduces: Entry that this one reproduces; empty for none.
         track: Terms of the board of algorithms.

@@ -60,7 +60,7 @@ class SuiteRef(Form):
 
     @property
     def id(self) -> str:
-        """Name and version, as in ``micro-v2``."""
+        """Name and version, as in ``micro-v3``."""
         return f"{self.name}-v{self.version}"
 
 

@@ -120,7 +120,7 @@ class Suite(Form):
 
     @property
     def id(self) -> str:
-        """Return name and version, as in ``micro-v2``."""
+        """Return name and version, as in ``micro-v3``."""
         return f"{self.name}-v{self.version}"
 
     @property

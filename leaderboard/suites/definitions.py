@@ -11,7 +11,7 @@ from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.core.registration import EnvironmentSpec, LeaderboardCell, registered_environments
 from ..schema.suite import Cell, Suite
 
-VERSION = 2
+VERSION = 3
 UNKNOWN = "0" * 32
 
 

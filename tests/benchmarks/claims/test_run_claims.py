@@ -312,7 +312,7 @@ def test_every_trained_arm_has_a_recipe_and_an_environment() -> None:
 def test_every_mechanism_has_a_control_and_arms_differ_by_their_recipe_alone() -> None:
     controls = [c for c in CLAIMS.values() if all(o.expected == "equal" for o in c.comparisons)]
     assert {claim.name for claim in controls} == {
-        f"{paper}-control" for paper in ("tree", "arpo", "tarl", "pasa")
+        f"{paper}-control" for paper in ("tree", "arpo", "tarl", "pasa", "gigpo")
     }
     for claim in CLAIMS.values():
         experiment = claim.experiment

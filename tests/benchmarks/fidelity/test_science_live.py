@@ -11,11 +11,8 @@ from helpers.science_stand_in import Server, StandIn
 
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.fidelity import science_live as fidelity_live
-from turngym.benchmarks.fidelity.science_live import (
-    LiveSettings,
-    house_by_arrival,
-    live_transcripts,
-)
+from turngym.benchmarks.fidelity.live import LiveSettings
+from turngym.benchmarks.fidelity.science_live import house_by_arrival, live_transcripts
 from turngym.benchmarks.fidelity.science_world import measure_science_world
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.science_world.engine.step import step

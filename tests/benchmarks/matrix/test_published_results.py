@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.matrix.matrix_files import read_packed
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
 PACKED = sorted(path for path in FOLDER.iterdir() if ".jsonl" in path.name)
+
+MATRICES = [path for path in PACKED if not is_packed(path)]
 
 
 def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
@@ -21,7 +24,13 @@ def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
     assert {path.name for path in FOLDER.iterdir()} - {path.name for path in PACKED} <= known
 
 
-@pytest.mark.parametrize("path", PACKED, ids=lambda path: path.name)
+def test_outcomes_of_claims_name_the_commit_of_their_source() -> None:
+    outcomes = read_outcomes(FOLDER / "claims.jsonl.gz")
+    commits = {one.machine.versions.get("git", "") for one in outcomes if one.machine}
+    assert all(re.fullmatch(r"[0-9a-f]{12}", commit) for commit in commits), commits
+
+
+@pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.name)
 def test_results_name_the_commit_of_their_source(path: Path) -> None:
     finished = [cell for cell in read_packed(path).cells.values() if cell.state == "finished"]
     assert finished

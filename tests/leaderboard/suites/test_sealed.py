@@ -21,7 +21,7 @@ from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.suites.sealed import SeasonTerms, open_season, sealed_suite, suite_file
 
 SECRET = "5a" * 32
-MICRO = load_suite("micro-v2")
+MICRO = load_suite("micro-v3")
 LISTED = {"Game24-v0", "ScienceWorld-v0"}
 MATH = MICRO.by_key()["MathWord-v0"]
 BITS = 128

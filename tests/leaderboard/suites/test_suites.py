@@ -22,8 +22,8 @@ from turngym.leaderboard.suites.digests import find_drifts
 from turngym.leaderboard.suites.files import known_suites, load_suite, suite_ids, write_suite
 
 FROZEN = {
-    "micro-v2": ("4f48bcfce397e6dda3d5b90e6e6dd953", 8, 160, 320),
-    "standard-v2": ("ee1a5157fae47a5d6cb7b50acf1f8662", 8, 400, 1600),
+    "micro-v3": ("b3ce2c0941f9733cfacdbbc902d0eb7d", 9, 180, 360),
+    "standard-v3": ("66537ebf4d6f38f7fb74672773d1075a", 9, 450, 1800),
 }
 
 
@@ -44,11 +44,10 @@ def test_every_published_suite_is_pinned() -> None:
     assert set(FROZEN) == set(suite_ids()) == set(DRAFTS)
 
 
-def test_micro_holds_every_environment_but_the_mixture_and_newer_ones() -> None:
-    suite = draft("micro-v2")
-    others = ("MixedTasks-v0", "Household-v0")  # the latter joins with the next version
+def test_micro_holds_every_environment_but_the_mixture() -> None:
+    suite = draft("micro-v3")
     ours = [env_id for env_id in all_ids() if find_environment(env_id).builtin]
-    assert [cell.env_id for cell in suite.cells] == [i for i in ours if i not in others]
+    assert [cell.env_id for cell in suite.cells] == [i for i in ours if i != "MixedTasks-v0"]
     assert all(cell.settings == {"size": "micro"} for cell in suite.cells)
     assert {cell.env_id: cell.metric for cell in suite.cells if cell.metric != "success"} == {
         "PaperCrawler-v0": "recall"
@@ -60,11 +59,11 @@ def test_a_plugin_s_environment_is_in_no_suite(monkeypatch: pytest.MonkeyPatch) 
         id="A-v0", entry_point="mine:A", summary="", leaderboard=LeaderboardCell()
     )
     monkeypatch.setitem(registration._SPECS, row.id, row)
-    assert row.id not in {cell.env_id for cell in draft("micro-v2").cells}
+    assert row.id not in {cell.env_id for cell in draft("micro-v3").cells}
 
 
 def test_micro_is_still_that_of_the_installed_environments() -> None:
-    assert list(find_drifts(load_suite("micro-v2"))) == []
+    assert list(find_drifts(load_suite("micro-v3"))) == []
 
 
 def test_drift_names_the_task_and_the_limit(suite: Suite) -> None:

@@ -30,10 +30,10 @@ def suite_file(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_packages_expert_replays_and_nearly_reaches_the_top() -> None:
-    """Also checks that the environments of micro-v2 are unchanged since it was frozen."""
+    """Also checks that the environments of micro-v3 are unchanged since it was frozen."""
     told: list[tuple[int, int]] = []
     verdict = verify(
-        entries_folder() / "micro-v2" / "expert",
+        entries_folder() / "micro-v3" / "expert",
         on_progress=lambda done, total: told.append((done, total)),
     )
     assert verdict.refusal is None
