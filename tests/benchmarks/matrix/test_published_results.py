@@ -20,7 +20,9 @@ def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
     assert sorted(listed) == [path.name for path in PACKED]
-    known = {path.name.split(".")[0] + "-oracle.json" for path in PACKED} | {"README.md"}
+    names = [path.name.split(".")[0] for path in PACKED]
+    known = {name + kind for name in names for kind in ("-oracle.json", "-credit.json")}
+    known |= {"README.md"}
     assert {path.name for path in FOLDER.iterdir()} - {path.name for path in PACKED} <= known
 
 
