@@ -89,7 +89,7 @@ class Command:
         licence: Licence of the model or method.
         out: New folder for the entry.
         suite: Suite to play, or a file of one; `turngym leaderboard suites` lists them, and each
-            has a part per environment, as micro-searchqa-v2.
+            has a part per environment, as micro-searchqa-v3.
         board: agents: any model; algorithms: same start, same budget, at least 3 training runs.
         card: What the entry says about itself.
         date: As 2026-01-31; left out: today.

@@ -169,7 +169,7 @@ class SuitePart(Suite):
 
 
 def parts_of(suite: Suite) -> Iterator[SuitePart]:
-    """Yield a suite per environment of a suite of several: ``micro-v2`` has ``micro-webqa-v2``.
+    """Yield a suite per environment of a suite of several: ``micro-v3`` has ``micro-webqa-v3``.
 
     An agent that was made for one environment has its own board there, instead of a mean over many
     that it never saw.

@@ -126,7 +126,7 @@ def test_an_actor_that_refuses_the_weights_ends_the_run_with_its_reason(own: boo
     [
         torch.nn.ModuleDict({"b": torch.nn.Linear(2, 2)}),
         torch.nn.ModuleDict({"a": torch.nn.Linear(3, 2)}),
-        torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2).bfloat16()}),
+        torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2).double()}),
     ],
     ids=["other names", "another shape", "another format"],
 )

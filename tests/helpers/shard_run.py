@@ -269,6 +269,7 @@ def taken_from_one_list() -> dict[str, Any]:
 
         runner = object.__new__(RankRunner)
         runner.ranks, runner.fault, runner.side_by_side = ranks.runner, "", how
+        runner.max_open = None
         for _ in range(2):  # a second list begins anew
             mine.clear()
             names = [f"g{i}" for i in range(12)]
