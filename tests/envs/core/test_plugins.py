@@ -139,9 +139,7 @@ def run(program: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_what_was_loaded_is_passed_on_and_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_loaded_is_passed_on_and_forgotten(tmp_path: Path) -> None:
     write(tmp_path, "mine.py")
     with passed_on():
         load_plugin("mine")
@@ -152,7 +150,7 @@ def test_what_was_loaded_is_passed_on_and_forgotten(
     assert VARIABLE not in os.environ
     (tmp_path / "mine.py").unlink()
     load_again([plugin])  # a module that is imported stays so
-    monkeypatch.setenv(VARIABLE, told.replace("mine", "mine_gone"))
+    os.environ[VARIABLE] = told.replace("mine", "mine_gone")  # forgotten by the fixture
     with pytest.raises(DataError, match="mine_gone"):
         find_environment("Mein-v0")
 
