@@ -35,7 +35,7 @@ def test_the_default_folder_names_recipe_world_and_seed(
     train_on("Bandit-v0", "rloo", steps=1, eval_n=4, max_tokens=3, seed=3)
     assert "it/s" not in capfd.readouterr().err, "bars of transformers"
     assert logging.is_progress_bar_enabled(), "as the caller had it"
-    assert (tmp_path / "runs" / "rloo-bandit-seed3" / "result.json").is_file()
+    assert (tmp_path / "runs" / "rloo-bandit-starter-seed3" / "result.json").is_file()
 
 
 def test_what_nobody_knows_is_refused(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_what_was_loaded_is_passed_on_and_forgotten(tmp_path: Path) -> None:
     assert VARIABLE not in os.environ
     (tmp_path / "mine.py").unlink()
     load_again([plugin])  # a module that is imported stays so
-    os.environ[VARIABLE] = told.replace("mine", "mine_gone")  # the fixture takes it away
+    os.environ[VARIABLE] = told.replace("mine", "mine_gone")  # forgotten by the fixture
     with pytest.raises(DataError, match="mine_gone"):
         find_environment("Mein-v0")
 
