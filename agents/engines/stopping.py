@@ -35,6 +35,7 @@ class StopRules:
         self._sets: dict[tuple[str, ...], int] = {}
         self._stops: list[tuple[str, ...]] = []
         self._watch = np.zeros((0, vocabulary), dtype=bool)
+        self._ending: dict[tuple[int, int], bool] = {}  # by set and token, once it was seen
 
     def index(self, stop: tuple[str, ...]) -> int:
         """Return the number of a set of stop strings, for :meth:`suspects`.
@@ -67,7 +68,11 @@ class StopRules:
         """True if the last token of ``action`` completed a stop string of set ``which``."""
         stops = self._stops[which]
         token = int(action[-1])
-        if not stops or not self._may_end(which, token):
+        if not stops:
+            return False
+        if (ending := self._ending.get((which, token))) is None:
+            ending = self._ending[which, token] = self._may_end(which, token)
+        if not ending:
             return False
         longest = max(map(len, stops))
         window = _FIRST_WINDOW

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from .fork import Shared
+from .randomness import make_generator
 from .tasks import SPLITS, Task, parse_index
 
 _RETRIES = 8
@@ -83,8 +84,7 @@ class DrawnTasks(Shared, Generic[P]):
 
     def _draw(self, split: str, index: int, retry: int) -> P:
         pool = SPLITS.index(split)
-        entropy = (self.seed, pool, index, retry)
-        return self.draw(pool, np.random.Generator(np.random.PCG64(entropy)))
+        return self.draw(pool, make_generator(self.seed, pool, index, retry))
 
     def _all(self, split: str) -> list[P]:
         if split not in self._fixed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -21,8 +22,8 @@ from .world.queries import (
     Query,
     Thing,
     count_hops,
-    find_answers,
-    make_plan,
+    list_answers,
+    trace_query,
     write_question,
 )
 from .world.schema import Listing, Relation
@@ -73,7 +74,7 @@ class Drawer:
     def __init__(self, world: World, kinds: Sequence[str], hop_counts: Sequence[int]) -> None:
         self.world = world
         possible = list_possible_kinds(world)
-        self.choices: list[tuple[int, list[str], np.ndarray]] = []
+        self.choices: list[tuple[int, list[str], list[float]]] = []
         for count in hop_counts:
             fitting = [k for k in kinds if k in possible and MIN_HOPS[k] <= count]
             if not fitting:
@@ -83,13 +84,13 @@ class Drawer:
                     "intersection and comparison need at least 2 hops."
                 )
             shares = np.cumsum([_SHARES[k] for k in fitting])
-            self.choices.append((count, fitting, shares / shares[-1]))
+            self.choices.append((count, fitting, (shares / shares[-1]).tolist()))
         self._prepare()
 
     def draw(self, pool: int, rng: np.random.Generator) -> Question:
         """A question about things of ``pool`` (0 train, 1 dev, 2 test)."""
         count, kinds, shares = self.choices[int(rng.integers(len(self.choices)))]
-        kind = kinds[int(np.searchsorted(shares, rng.random()))]
+        kind = kinds[bisect_left(shares, rng.random())]
         maker = _Maker(self, pool, rng)
         for _ in range(_TRIES):
             query = maker.make(kind, count)
@@ -105,14 +106,15 @@ class Drawer:
 
     def _finish_question(self, kind: str, count: int, query: Query) -> Question | None:
         """The finished question; None when its answer is missing, ambiguous or given away."""
-        accepted = find_answers(self.world, query)
+        value, plan = trace_query(self.world, query)
+        accepted = list_answers(self.world, query, value)
         if not accepted or count_hops(query) != count:
             return None
         text = write_question(self.world, query)
         said = f" {normalise_answer(text)} "
         if any(f" {normalise_answer(answer)} " in said for answer in accepted):
             return None
-        searches = tuple(dict.fromkeys(make_plan(self.world, query)))
+        searches = tuple(dict.fromkeys(plan))
         if not self._is_findable(searches):
             return None
         return Question(text[0].upper() + text[1:], accepted, kind, count, searches)

@@ -165,7 +165,7 @@ class TransformersEngine(CopiedEngine):
         for job in self._pending():
             job.row = None
         self._batch, self._waiting = Batch(), []
-        self._pool.clear()
+        self._pool.wipe()
 
     def _leave(self, request: PendingRequest) -> None:
         if request.completion is not None:

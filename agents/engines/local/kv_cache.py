@@ -19,6 +19,8 @@ from ....envs.core.errors import EpisodeError
 
 Ids = npt.NDArray[np.int64]
 _GRAIN = 64
+_AMPLE = 512
+"""Positions that rows begin with on a CPU, where memory is taken only when it is written."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +90,7 @@ class KvPool:
         self._room: torch.Tensor | None = None  # [layers, entries] of a fixed pool
         self.max_rows = max_rows
         self.max_bytes = max_bytes
+        self._lazy = shape.device.type == "cpu"
         self._by_handle: dict[int, Row] = {}
         self._next_handle = 1
         self._clock = 0
@@ -190,10 +193,17 @@ class KvPool:
             self._free_if_unused(row)
 
     def clear(self) -> None:
-        """Forget everything; also cures numbers that are no longer finite."""
+        """Forget everything; the memory is written again as rows grow."""
         self._by_handle.clear()
         self._slots = [None] * len(self._slots)
         self.lengths[:] = 0
+
+    def wipe(self) -> None:
+        """Forget everything, and cure numbers that are no longer finite.
+
+        What stands behind a row's end has no weight in attention, but nan times nothing is nan.
+        """
+        self.clear()
         with torch.inference_mode():  # the tensor was made in that mode
             (self.data if self._room is None else self._room).zero_()
 
@@ -265,7 +275,7 @@ class KvPool:
         if rows > allowed:
             rows = allowed
         elif taken + wanted > rows:
-            rows = min(allowed, max(2 * rows, 8))
+            rows = allowed if self._lazy else min(allowed, max(2 * rows, 8))
         if rows != self.rows or positions != self._held:
             self._rebuild(rows, positions)
         return True
@@ -275,7 +285,7 @@ class KvPool:
         held = self._held
         if self._rounded(length) <= held:
             return held
-        ample = self._rounded(max(length, 3 * held // 2))
+        ample = self._rounded(max(length, 3 * held // 2, _AMPLE - 1 if self._lazy else 0))
         return ample if self._rows_allowed(ample) >= self.max_rows else self._rounded(length)
 
     def _rounded(self, length: int) -> int:
@@ -298,7 +308,10 @@ class KvPool:
             self.lengths[row.index] = 0
 
     def _rebuild(self, rows: int, positions: int) -> None:
-        """Reallocate; rows keep their order, so that those in front stay in front."""
+        """Reallocate; rows keep their order, so that those in front stay in front.
+
+        Keys and values are copied as far as a row has any: what is not touched costs no memory.
+        """
         live = [row for row in self._slots if row is not None]
         old, old_tokens, old_lengths = self.data, self.tokens, self.lengths
         n = min(self._held, positions)
@@ -306,12 +319,13 @@ class KvPool:
         if not live:
             return
         source = [row.index for row in live]
-        parts = n // self.shape.block
         if self._fixed:  # both lie in the same memory
+            parts = n // self.shape.block
             for before, now in zip(old, self.data, strict=True):
                 now[:, : len(live), :, :parts] = before[:, source, :, :parts]  # by way of a copy
         else:
             for index, row in enumerate(live):
+                parts = -(-int(old_lengths[row.index]) // self.shape.block)
                 self.data[:, :, index, :, :parts] = old[:, :, row.index, :, :parts]
         self.tokens[: len(live), :n] = old_tokens[source, :n]
         self.lengths[: len(live)] = old_lengths[source]

@@ -75,41 +75,64 @@ class Probe(NamedTuple):
     passages: tuple[str, ...]
 
 
-def resolve(world: World, query: Thing) -> int | None:
-    """The thing (or literal, at the end of a ``Follow``) that ``query`` means.
+class Trace(NamedTuple):
+    """What following a query finds.
 
-    None when a fact is missing or when ``Only`` and ``Extreme`` do not single one thing out.
+    Attributes:
+        value: The thing (or literal, at the end of a ``Follow``) that it means; of a ``Count``, the
+            thing whose listing is counted. None when a fact is missing or when ``Only`` and
+            ``Extreme`` do not single one thing out.
+        plan: The searches that lead there, in an order in which each can be made.
     """
-    facts = world.graph.facts
+
+    value: int | None
+    plan: list[Probe]
+
+
+def trace_query(world: World, query: Query) -> Trace:
+    """Follow ``query`` from the things that it names to what it means."""
+    plan: list[Probe] = []
+    return Trace(_follow(world, query, plan), plan)
+
+
+def _follow(world: World, query: Query, plan: list[Probe]) -> int | None:
+    """Return the value of :func:`trace_query`; its searches are added to ``plan``."""
     match query:
         case Named(thing):
             return thing
         case Follow(relation, of):
-            return _find_object(world, relation, resolve(world, of))
+            thing = _follow(world, of, plan)
+            plan.append(_make_probe(world, thing, relation))
+            return _find_object(world, relation, thing)
         case Only(kind, (first, a), (second, b)):
-            one, two = resolve(world, a), resolve(world, b)
-            if one is None or two is None:
-                return None
-            fits = (facts[first.key] == one) & (facts[second.key] == two)
-            found = np.flatnonzero(fits & (world.graph.kinds == kind))
-            return int(found[0]) if len(found) == 1 else None
+            one, two = _follow(world, a, plan), _follow(world, b, plan)
+            found = _find_only(world, kind, (first, one), (second, two))
+            both = f"{_find_title(world, one)} {_find_title(world, two)}"
+            place = _find_passage(world, first.key, found)
+            plan.append(Probe(both, f"{first.keyword} {second.keyword}", (place,)))
+            return found
         case Extreme(relation, a, b, highest):
-            one, two = resolve(world, a), resolve(world, b)
+            one = _follow(world, a, plan)
+            plan.append(_make_probe(world, one, relation))
+            two = _follow(world, b, plan)
+            plan.append(_make_probe(world, two, relation))
             left, right = _find_object(world, relation, one), _find_object(world, relation, two)
             if left is None or right is None or left == right:
                 return None
             return one if (left > right) == highest else two
+        case Count(listing, of):
+            head = _follow(world, of, plan)
+            plan.append(_make_probe(world, head, listing))
+            return head
 
 
-def find_answers(world: World, query: Query) -> tuple[str, ...]:
-    """Accepted answers of ``query``; none when it means nothing."""
-    if isinstance(query, Count):
-        head = resolve(world, query.of)
-        members = [] if head is None else world.graph.lists[query.listing.key].get(head, [])
-        return (str(len(members)),) if members else ()
-    value = resolve(world, query)
+def list_answers(world: World, query: Query, value: int | None) -> tuple[str, ...]:
+    """Accepted answers of ``query``, whose trace has ``value``; none when it means nothing."""
     if value is None:
         return ()
+    if isinstance(query, Count):
+        members = world.graph.lists[query.listing.key].get(value, ())
+        return (str(len(members)),) if members else ()
     if isinstance(query, Follow) and query.relation.literal is not None:
         return list_literal_texts(query.relation, value)
     return list_names(world.graph, value)
@@ -143,27 +166,6 @@ def write_question(world: World, query: Query) -> str:
             return f"What is {write_phrase(world, query)}?"
 
 
-def make_plan(world: World, query: Query) -> list[Probe]:
-    """The searches that lead to the answer, in an order in which each can be made."""
-    match query:
-        case Named():
-            return []
-        case Count(listing, of):
-            return [*make_plan(world, of), _make_probe(world, of, listing.key, listing.keyword)]
-        case Follow(relation, of):
-            return [*make_plan(world, of), _make_probe(world, of, relation.key, relation.keyword)]
-        case Only(_, (first, a), (second, b)):
-            thing = resolve(world, query)
-            both = f"{_find_title(world, a)} {_find_title(world, b)}"
-            keyword = f"{first.keyword} {second.keyword}"
-            place = _find_passage(world, first.key, thing)
-            return [*make_plan(world, a), *make_plan(world, b), Probe(both, keyword, (place,))]
-        case Extreme(relation, a, b, _):
-            left = _make_probe(world, a, relation.key, relation.keyword)
-            right = _make_probe(world, b, relation.key, relation.keyword)
-            return [*make_plan(world, a), left, *make_plan(world, b), right]
-
-
 def count_hops(query: Query) -> int:
     """Number of facts that must be read."""
     match query:
@@ -187,8 +189,23 @@ def _write_clauses(world: World, only: Only) -> str:
     return " and ".join(said)
 
 
-def _find_title(world: World, query: Thing) -> str:
-    thing = resolve(world, query)
+def _find_only(
+    world: World,
+    kind: int,
+    first: tuple[Relation, int | None],
+    second: tuple[Relation, int | None],
+) -> int | None:
+    """Return the one thing of ``kind`` with these two objects."""
+    (one, a), (two, b) = first, second
+    if a is None or b is None:
+        return None
+    facts, kinds = world.graph.facts, world.graph.kinds
+    having = np.flatnonzero(facts[one.key] == a)
+    found = having[(facts[two.key][having] == b) & (kinds[having] == kind)]
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _find_title(world: World, thing: int | None) -> str:
     return "" if thing is None else world.graph.titles[thing]
 
 
@@ -196,5 +213,7 @@ def _find_passage(world: World, key: str, thing: int | None) -> str:
     return str(NONE if thing is None else int(world.places[key][thing]))
 
 
-def _make_probe(world: World, of: Thing, key: str, keyword: str) -> Probe:
-    return Probe(_find_title(world, of), keyword, (_find_passage(world, key, resolve(world, of)),))
+def _make_probe(world: World, thing: int | None, asked: Relation | Listing) -> Probe:
+    """Return the search for a fact of ``thing``."""
+    passage = _find_passage(world, asked.key, thing)
+    return Probe(_find_title(world, thing), asked.keyword, (passage,))

@@ -252,7 +252,7 @@ def test_the_scale_of_returns_changes_scores_by_eps_alone(group: list[Walk], fac
 
 def check_close(found: Sequence[Sequence[float]], want: Sequence[Sequence[float]]) -> None:
     for one, two in zip(found, want, strict=True):
-        assert one == pytest.approx(two, rel=5e-4, abs=5e-4)  # eps is 1e-4 of a deviation
+        assert one == pytest.approx(two, rel=5e-4, abs=5e-4)  # eps counts where returns are close
 
 
 @settings(max_examples=15, deadline=None)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from turngym.envs.core import generated_tasks
 from turngym.envs.core.generated_tasks import DrawnTasks
+from turngym.envs.core.randomness import make_generator
 from turngym.envs.core.tasks import parse_index
 
 
@@ -79,3 +80,11 @@ def test_endless_tasks_are_drawn_once_while_remembered(monkeypatch: pytest.Monke
     numbers.forget()
     assert numbers.task("train", 0) == plain.task("train", 0)
     assert numbers.draws == before + 2
+
+
+@given(st.lists(st.one_of(st.integers(0, 3), st.integers(0, 2**300)), min_size=1, max_size=6))
+def test_a_generator_of_several_integers_is_numpys_own(words: list[int]) -> None:
+    numpys = np.random.Generator(np.random.PCG64(tuple(words)))
+    ours = make_generator(*words)
+    assert ours.bit_generator.state == numpys.bit_generator.state
+    assert ours.integers(2**60) == numpys.integers(2**60)

@@ -10,6 +10,7 @@ import torch
 from helpers.engine_help import FAMILIES, ask, engine, prompts, request, same
 from helpers.small_models import model
 
+from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
 from turngym.envs.core.errors import BadValueError, EpisodeError
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -190,3 +191,36 @@ def test_a_branch_without_room_beside_its_trunk_starts_from_nothing() -> None:
         r = request([*context, *trunk.ids.tolist()[:2], *tail], cache=trunk.cache)
         same(ask(eng, r)[0], ask(engine(net), r)[0])
     assert eng._pool.rows == 1
+
+
+def test_a_pool_on_a_cpu_moves_its_rows_only_when_they_grow_long() -> None:
+    shape = CacheShape(2, 1, 4, torch.float32, torch.device("cpu"))
+    pool = KvPool(shape, 20, 2**62)
+    first = pool.acquire(3)
+    assert first is not None
+    place = pool.data.data_ptr()
+    pool.data[:, :, first.index, :, :3] = 1.5
+    pool.data[:, :, first.index, :, 3] = torch.nan  # rubbish behind the end
+    pool.lengths[first.index] = 3
+    assert all(pool.acquire(200) is not None for _ in range(19))
+    assert pool.data.data_ptr() == place
+    first.busy = False
+    assert pool.extend(first, 2_000, 3)  # longer than what rows begin with
+    assert pool.data.data_ptr() != place
+    assert (pool.data[:, :, first.index, :, :3] == 1.5).all()
+    assert (pool.data[:, :, first.index, :, 3:] == 0).all()
+
+
+def test_a_wiped_pool_holds_nothing_and_a_cleared_one_is_written_again() -> None:
+    shape = CacheShape(1, 1, 2, torch.float32, torch.device("cpu"))
+    pool = KvPool(shape, 2, 2**62)
+    row = pool.acquire(3)
+    assert row is not None
+    pool.data[:, :, row.index] = torch.nan
+    pool.lengths[row.index] = 3
+    handle = pool.park(row)
+    pool.clear()
+    assert pool.reusable(handle, pool.tokens[0]) == (None, 0)
+    assert not pool.lengths.any()
+    pool.wipe()
+    assert not pool.data.any()

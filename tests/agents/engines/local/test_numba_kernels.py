@@ -216,13 +216,13 @@ def test_a_cache_in_blocks_keeps_what_any_other_keeps() -> None:
             pool.data[:, 0, a.index, :, 0].unflatten(-1, (dim, -1))[..., :10] = given[:, 0].mT
             pool.data[:, 1, a.index, :, 0].unflatten(-1, (-1, dim))[..., :10, :] = given[:, 1]
         pool.lengths[a.index] = 10
-        c = pool.acquire(100)  # rebuilds
+        c = pool.acquire(600)  # rebuilds
         assert c is not None
         pool.copy(a, [b, c], 10)
         a.busy = b.busy = False
         assert pool.compact(slack=0)
         pools.append(pool.data if block == 1 else torch.stack([plain(x, dim) for x in pool.data]))
-        assert pool.positions >= 100
+        assert pool.positions >= 600
     assert torch.equal(pools[0][..., :10, :], pools[1][..., :10, :])
     assert pools[0][:, :, :3, :, :10].all()
 

@@ -12,13 +12,15 @@ from turngym.envs.search_qa.questions import KINDS, MAX_HOPS, MIN_HOPS, Drawer
 from turngym.envs.search_qa.source import generated_questions
 from turngym.envs.search_qa.world.graph import NONE
 from turngym.envs.search_qa.world.queries import (
+    Count,
     Extreme,
     Follow,
     Named,
     Only,
+    Probe,
     count_hops,
-    find_answers,
-    resolve,
+    list_answers,
+    trace_query,
 )
 from turngym.envs.search_qa.world.world import World, load_world
 
@@ -106,7 +108,9 @@ def test_every_fact_is_told_in_an_article_of_its_subject(full: World) -> None:
         for subject in rng.choice(np.flatnonzero(row != NONE), 5):
             query = Follow(relation, Named(int(subject)))
             text = full.corpus.texts[places[subject]]
-            assert any(a in text for a in find_answers(full, query)), (text, query)
+            assert any(
+                a in text for a in list_answers(full, query, trace_query(full, query).value)
+            ), (text, query)
             assert full.corpus.titles[places[subject]] == f'"{full.graph.titles[subject]}"'
 
 
@@ -187,19 +191,50 @@ def test_hop_arithmetic(full: World) -> None:
     assert count_hops(Follow(place, elder)) == 3
     assert count_hops(Follow(place, Follow(schema.by_key["mentor"], Named(one)))) == 2
     first = facts["birth_date"][one] < facts["birth_date"][two]
-    assert resolve(full, elder) == (one if first else two)
+    assert trace_query(full, elder).value == (one if first else two)
     person = int(np.flatnonzero((facts["birth_place"] != NONE) & (facts["mentor"] != NONE))[0])
     objects = [Named(int(facts[key][person])) for key in ("birth_place", "mentor")]
     kind = int(full.graph.kinds[person])
     only = Only(kind, (place, objects[0]), (schema.by_key["mentor"], objects[1]))
-    assert resolve(full, only) in (person, None)
+    assert trace_query(full, only).value in (person, None)
     assert count_hops(only) == 2
 
 
 def test_unresolvable_queries_mean_nothing(full: World) -> None:
     spouse = full.schema.by_key["spouse"]
     single = int(np.flatnonzero(full.graph.facts["spouse"] == NONE)[0])
-    assert resolve(full, Follow(spouse, Named(single))) is None
-    assert find_answers(full, Follow(spouse, Follow(spouse, Named(single)))) == ()
+    nobody = Follow(spouse, Named(single))
+    assert trace_query(full, nobody).value is None
+    value, plan = trace_query(full, Follow(spouse, nobody))
+    assert list_answers(full, Follow(spouse, nobody), value) == ()
+    assert [probe.subject for probe in plan] == [full.graph.titles[single], ""]
     born = full.schema.by_key["birth_date"]
-    assert resolve(full, Extreme(born, Named(single), Named(single), highest=True)) is None
+    same = Extreme(born, Named(single), Named(single), highest=True)
+    assert trace_query(full, same).value is None
+
+
+def test_a_plan_holds_every_search_in_an_order_in_which_each_can_be_made(full: World) -> None:
+    schema, facts, titles = full.schema, full.graph.facts, full.graph.titles
+    birth, mentor = schema.by_key["birth_date"], schema.by_key["mentor"]
+
+    def probe(thing: int, key: str, keyword: str) -> Probe:
+        return Probe(titles[thing], keyword, (str(int(full.places[key][thing])),))
+
+    taught = np.flatnonzero(facts["mentor"] != NONE).tolist()
+    pupil = next(x for x in taught if facts["birth_date"][facts["mentor"][x]] != NONE)
+    teacher = int(facts["mentor"][pupil])
+    other = int(np.flatnonzero(facts["birth_date"] != NONE)[0])
+    elder = Extreme(birth, Follow(mentor, Named(pupil)), Named(other), highest=False)
+    value, plan = trace_query(full, elder)
+    assert plan == [
+        probe(pupil, "mentor", mentor.keyword),
+        probe(teacher, "birth_date", birth.keyword),
+        probe(other, "birth_date", birth.keyword),
+    ]
+    assert value in (teacher, other, None)
+    listing = schema.listings[0]
+    head, members = next(iter(full.graph.lists[listing.key].items()))
+    value, plan = trace_query(full, Count(listing, Named(head)))
+    assert value == head
+    assert plan == [probe(head, listing.key, listing.keyword)]
+    assert list_answers(full, Count(listing, Named(head)), value) == (str(len(members)),)
