@@ -122,16 +122,16 @@ def test_an_actor_that_refuses_the_weights_ends_the_run_with_its_reason(own: boo
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("sent", "other"),
     [
-        torch.nn.ModuleDict({"b": torch.nn.Linear(2, 2)}),
-        torch.nn.ModuleDict({"a": torch.nn.Linear(3, 2)}),
-        torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2).double()}),
+        (torch.float32, torch.nn.ModuleDict({"b": torch.nn.Linear(2, 2)})),
+        (torch.float32, torch.nn.ModuleDict({"a": torch.nn.Linear(3, 2)})),
+        (torch.bfloat16, torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2)})),
     ],
     ids=["other names", "another shape", "another format"],
 )
-def test_weights_of_another_model_change_nothing(other: Any) -> None:
-    packed = pack_weights(torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2)}))
+def test_weights_of_another_model_change_nothing(sent: torch.dtype, other: Any) -> None:
+    packed = pack_weights(torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2, dtype=sent)}))
     before = {name: value.clone() for name, value in other.state_dict().items()}
     with pytest.raises(BadValueError, match="same on every node"):
         unpack_weights(packed, other)

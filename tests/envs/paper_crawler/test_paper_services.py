@@ -15,7 +15,7 @@ from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Search
 from turngym.envs.paper_crawler.real.arxiv import ArxivSearch
 from turngym.envs.paper_crawler.real.serper import SerperSearch
-from turngym.envs.utils import http
+from turngym.envs.utils import deadlines, http
 
 ASKED = Search("gated  memory\nfor grasps", 3, 20230614)
 
@@ -233,6 +233,7 @@ class Clock:
 def test_requests_and_tries_are_apart(there: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(http, "time", clock)
+    monkeypatch.setattr(deadlines, "time", clock)
     there.answers = [(200, feed())]
     engine = arxiv(there, pause_s=3.0)
     engine.search([ASKED, ASKED._replace(k=2)])

@@ -137,7 +137,7 @@ def test_every_environment_of_a_suite_is_a_suite_of_its_own() -> None:
     whole = load_suite("micro-v3")
     parts = {name: suite for name, suite in known_suites().items() if name.startswith("micro-")}
     assert len(parts) == len(whole.cells) + 1
-    part = load_suite("micro-game24-v2")
+    part = load_suite("micro-game24-v3")
     assert [cell.env_id for cell in part.cells] == ["Game24-v0"]
     assert part.cells[0] in whole.cells
     slots = list(part.slots())
