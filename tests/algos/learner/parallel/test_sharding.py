@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 from helpers.nets import small
 
 from turngym.algos.learner.learner import Learner
@@ -23,8 +24,17 @@ TESTS = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two processes saw."""
-    folder = tmp_path_factory.mktemp("shards")
+    """What two processes saw; workers that run the tests side by side share one run of them."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shards"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "found.json").exists():
+            folder.mkdir(exist_ok=True)
+            run_processes(folder)
+    return json.loads((folder / "found.json").read_text())
+
+
+def run_processes(folder: Path) -> None:
     job = {"out": str(folder / "found.json"), "folder": str(folder / "checkpoints")}
     paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
@@ -37,7 +47,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return json.loads((folder / "found.json").read_text())
 
 
 @pytest.mark.parametrize("weights", ["float32", "bfloat16", "lora"])
