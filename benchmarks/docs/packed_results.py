@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
+from ..claims.packing import is_packed
 from ..cli.docstrings import table_cell
 from ..matrix.cell import CellResult
 from ..matrix.matrix_files import read_packed
@@ -55,6 +56,8 @@ def packed_rows(folder: Path) -> list[PackedRow]:
     """Return the rows of every packed file of a folder (``benchmarks/results``)."""
     found: list[PackedRow] = []
     for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")]):
+        if is_packed(path):  # outcomes of claims, no cells
+            continue
         results = read_packed(path)
         command = f"turngym bench --suite {results.suite.name}"
         for row in results.suite.recipes:
