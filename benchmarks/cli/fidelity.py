@@ -63,28 +63,22 @@ class Original:
     Attributes:
         agreement: What is counted.
         measure: Replays the transcripts of a folder, of the tasks named (all when none is).
-        measure_live: Replays what the original plays now, out of itself; None where it needs games.
+        measure_live: Replays what the original plays now: on the games of a folder, or out of
+            itself, for which it takes no folder.
         title: What a task is called in the table.
-        measure_games: Replays what the original plays now on the games of a folder; None where it
-            has its own.
     """
 
     agreement: type[Agreement]
     measure: Callable[[str, Iterable[str]], Mapping[str, Agreement]]
-    measure_live: Callable[[LiveSettings, Iterable[str]], Mapping[str, Agreement]] | None = None
+    measure_live: Callable[[str | None, LiveSettings, Iterable[str]], Mapping[str, Agreement]]
     title: Callable[[str], str] = str
-    measure_games: Callable[[str, LiveSettings, Iterable[str]], Mapping[str, Agreement]] | None = (
-        None
-    )
 
 
 ORIGINALS: Mapping[str, Original] = {
     "scienceworld": Original(
         ScienceAgreement, measure_science_world, measure_live_science, title_task
     ),
-    "household": Original(
-        HouseholdAgreement, measure_household, measure_games=measure_live_household
-    ),
+    "household": Original(HouseholdAgreement, measure_household, measure_live_household),
 }
 """The environments that have an original to be compared with."""
 
@@ -126,19 +120,13 @@ def show(found: Mapping[str, Agreement], original: Original) -> None:
 
 
 def _measure(command: Command, original: Original) -> Mapping[str, Agreement]:
-    if command.live and original.measure_games is not None:
-        if command.folder is None:
-            raise BadValueError(
-                f"fidelity {command.env}: --live plays the original's games; name their FOLDER."
-            )
-        return original.measure_games(command.folder, command.settings, command.task)
-    if command.live and original.measure_live is not None:
-        if command.folder is not None:
-            raise BadValueError("fidelity: --live makes its transcripts; leave the FOLDER out.")
-        return original.measure_live(command.settings, command.task)
+    if command.live:
+        return original.measure_live(command.folder, command.settings, command.task)
     if command.folder is None:
-        ways = "name a FOLDER of transcripts" + (", or give --live" * bool(original.measure_live))
-        raise BadValueError(f"fidelity {command.env}: {ways}.")
+        raise BadValueError(
+            f"fidelity {command.env}: name a FOLDER of transcripts, or let the original play "
+            "(--live)."
+        )
     return original.measure(command.folder, command.task)
 
 

@@ -93,7 +93,7 @@ def measure_household(folder: str, types: Iterable[str] = ()) -> dict[str, House
 
 
 def measure_live_household(
-    folder: str, settings: LiveSettings, types: Iterable[str] = ()
+    folder: str | None, settings: LiveSettings, types: Iterable[str] = ()
 ) -> dict[str, HouseholdAgreement]:
     """Return the agreement per type of tasks over transcripts that the original makes now.
 
@@ -105,9 +105,13 @@ def measure_live_household(
     Raises:
         MissingExtraError: The original's package is not installed.
         UnknownNameError: No such type.
-        BadValueError: The folder has no games of these types, or not their grammar.
+        BadValueError: No folder, or it has no games of these types, or not their grammar.
         DataError: A file is no game.
     """
+    if folder is None:
+        raise BadValueError(
+            "fidelity household: --live plays the original's games; name their FOLDER."
+        )
     wanted = _find_types(types)
     root = Path(folder).expanduser()
     games = root / "games"

@@ -112,7 +112,7 @@ def play_live(
     rng = np.random.default_rng(settings.seed)
     chosen = _choose_games(place, types, settings.runs, rng)
     texts = read_texts(place, chosen)
-    keep = _Keep(settings.keep)
+    keep = _Keep(settings)
     runs = [(file, text) for file in chosen for text in texts[file.path]]
     for number, (file, text) in enumerate(runs, 1):
         game, words = file.compile(), EDITIONS[text.edition]
@@ -261,8 +261,8 @@ def _play(original: Original, actions: Sequence[str]) -> dict[str, Any]:
 class _Keep:
     """A folder that ``turngym fidelity household`` replays: games and transcripts."""
 
-    def __init__(self, folder: str | None) -> None:
-        self._folder = None if folder is None else Path(folder).expanduser()
+    def __init__(self, settings: LiveSettings) -> None:
+        self._settings = settings
         self._games: dict[str, Mapping[str, str]] = {}
         self._lines: list[str] = []
 
@@ -272,21 +272,11 @@ class _Keep:
         Raises:
             BadValueError: The folder cannot be written.
         """
-        if self._folder is None:
-            return
         self._games[file.path] = {
             "path": file.path,
             "pddl_problem": file.problem,
             "task": file.task,
         }
         self._lines.append(json.dumps(transcript))
-        texts = {
-            self._folder / "games" / "games.json": json.dumps(list(self._games.values())),
-            self._folder / "transcripts" / "live.jsonl": "\n".join(self._lines),
-        }
-        for path, text in texts.items():
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text + "\n", encoding="utf-8")
-            except OSError as fault:
-                raise BadValueError(f"fidelity: cannot write {path} ({fault.strerror}).") from fault
+        self._settings.write("games/games.json", json.dumps(list(self._games.values())))
+        self._settings.write("transcripts/live.jsonl", "\n".join(self._lines))

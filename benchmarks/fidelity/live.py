@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...envs.core.errors import BadValueError
 
@@ -30,3 +31,18 @@ class LiveSettings:
                 raise BadValueError(
                     f"fidelity --live: {name} is {getattr(self, name)}; expected at least 1."
                 )
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file below ``keep``, or nothing where that is None.
+
+        Raises:
+            BadValueError: It cannot be written.
+        """
+        if self.keep is None:
+            return
+        path = Path(self.keep).expanduser() / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as fault:
+            raise BadValueError(f"fidelity: cannot write {path} ({fault.strerror}).") from fault

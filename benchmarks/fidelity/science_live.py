@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...envs.core.errors import BadValueError
 from ...envs.science_world.engine.action_lists import list_legal_actions, list_original_actions
 from ...envs.science_world.engine.step import step
 from ...envs.science_world.house.build import JavaRandom, build_house
@@ -58,7 +56,7 @@ def live_transcripts(
                         engine, kind, int(variation), simple, texts if what == "walk" else None
                     )
                     name = f"{kind.id}__{kind.name}__v{variation}__{simple or 'none'}__{what}.json"
-                    _keep(made, name, settings.keep)
+                    settings.write(name, json.dumps(made, indent=1))
                     yield name, made
     finally:
         engine.close()
@@ -118,14 +116,3 @@ def _play(
         "raw_replay": {"first_look": first, "steps": steps},
         "final_score": steps[-1]["score"],
     }
-
-
-def _keep(transcript: Mapping[str, Any], name: str, folder: str | None) -> None:
-    if folder is None:
-        return
-    path = Path(folder).expanduser()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(json.dumps(transcript, indent=1) + "\n", encoding="utf-8")
-    except OSError as fault:
-        raise BadValueError(f"fidelity: cannot write {path / name} ({fault.strerror}).") from fault

@@ -85,14 +85,23 @@ def measure_science_world(folder: str, tasks: Iterable[str] = ()) -> dict[str, S
 
 
 def measure_live_science(
-    settings: LiveSettings, tasks: Iterable[str] = ()
+    folder: str | None, settings: LiveSettings, tasks: Iterable[str] = ()
 ) -> dict[str, ScienceAgreement]:
     """Return the agreement per task over transcripts that the original engine makes now.
 
+    Args:
+        folder: None: the original has its tasks in itself.
+        settings: What is generated.
+        tasks: Names or ids of the tasks to play; all when empty.
+
     Raises:
         MissingExtraError: The engine's package is not installed.
-        BadValueError: There is no Java runtime; bad settings.
+        BadValueError: There is no Java runtime; a folder is named; bad settings.
     """
+    if folder is not None:
+        raise BadValueError(
+            "fidelity scienceworld: --live makes its transcripts; leave the FOLDER out."
+        )
     wanted = [find_kind(name) for name in tasks] or list(TASKS)
     found: dict[str, ScienceAgreement] = {}
     with reporter().bar("the original engine plays") as bar:
