@@ -5,7 +5,7 @@ are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` trie
 seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
 what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
-recipes can be told apart. A change needs a new version.
+recipes can be told apart; ``turns`` is one whose start has no success. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -305,6 +305,30 @@ SEPARATING = Suite(
     min_effect=0.02,
 )
 
+TURN_ROWS = (
+    *ROWS[:2],
+    SuiteRecipe(name="igpo", settings=CHAINS),
+    SuiteRecipe(name="igpo", label="igpo joint", settings={**CHAINS, "credit.normalise": "joint"}),
+)
+"""The baseline, and what a turn did to the accepted answer, normalised in both ways."""
+TURNS = Suite(
+    name="turns",
+    version=1,
+    about="two-hop questions from a start whose answers fail: what a turn found out as credit",
+    recipes=TURN_ROWS,
+    envs=(
+        _search_qa(
+            "SearchQA-2hop-failing",
+            30_000,
+            40,
+            start=TaughtStart(settings={"mistakes": 0.9, "err_steps": 120, "read_until": 0.98}),
+        ),
+    ),
+    seeds=(0, 1, 2, 3, 4),
+    trials=2,
+    min_effect=0.02,
+)
+
 SUITES: Mapping[str, Suite] = {
     suite.name: suite
     for suite in (
@@ -315,6 +339,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_STALE,
         LADDER_STALE_RATES,
         SEPARATING,
+        TURNS,
     )
 }
 """The suites of this package by name."""
