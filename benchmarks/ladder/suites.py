@@ -5,7 +5,8 @@ are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` trie
 seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
 what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
-recipes can be told apart; ``turns`` is one whose start has no success. A change needs a new version.
+recipes can be told apart; ``turns`` is one whose start has no success. A change needs a new
+version.
 """
 
 from __future__ import annotations
