@@ -320,8 +320,8 @@ TURNS = Suite(
     envs=(
         _search_qa(
             "SearchQA-2hop-failing",
-            30_000,
-            40,
+            60_000,
+            80,
             start=TaughtStart(settings={"mistakes": 0.9, "err_steps": 120, "read_until": 0.98}),
         ),
     ),
