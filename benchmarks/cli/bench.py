@@ -46,10 +46,12 @@ class Command:
     filled in parts, on several machines: --report and --pack merge parts of one suite.
 
     Attributes:
-        suite: quick (everything, micro size, minutes), standard (small models that learn), full
-            (a model of the papers' size, on GPUs), ladder (diagnostic families, two hours),
-            ladder-full (a night), ladder-state (credit by state where states come again),
-            separating (real environments that tell recipes apart), or a suite file (.json).
+        suite: quick (everything, micro size, minutes), standard (small models that learn), lm
+            (SmolLM2-135M on full environments, after imitation), full (a model of the papers' size,
+            on GPUs), ladder (diagnostic families, two hours), ladder-full (a night), ladder-state
+            (credit by state where states come again), ladder-stale (ratios and losses, many updates
+            on a batch), separating (real environments that tell recipes apart), turns (what a turn
+            found out, where all answers fail), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for

@@ -300,6 +300,8 @@ class ColumnResult(Form):
         reference: Trials of the scripted ``expert`` (where there is one), ``random`` and ``null``.
         tries: Sampled trials of the starting model on the evaluation tasks.
         greedy_tries: Its greedy trials.
+        zero_shot_tries: Sampled trials of the model before its warm start, where it has one.
+        zero_shot_greedy_tries: Its greedy trials.
         seconds: Duration.
         machine: Where it was made.
     """
@@ -317,5 +319,7 @@ class ColumnResult(Form):
     reference: Mapping[str, Tries] = Field(default_factory=dict)
     tries: Tries | None = None
     greedy_tries: Tries | None = None
+    zero_shot_tries: Tries | None = None
+    zero_shot_greedy_tries: Tries | None = None
     seconds: float = 0.0
     machine: Machine | None = None

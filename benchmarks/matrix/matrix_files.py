@@ -278,8 +278,8 @@ def _lines(results: MatrixFiles) -> Iterator[dict[str, Any]]:
     suite = results.suite
     yield {"format": FORMAT, "suite": _plain(suite)}
     for name, column in results.columns.items():
-        named = isinstance(suite.column(name).start, NamedStart)
-        start = column.start if named else ""
+        given = suite.column(name).start
+        start = column.start if isinstance(given, NamedStart) and given.name == column.start else ""
         kept = column.model_copy(update={"start": start, "reason": hide_paths(column.reason)})
         yield {"kind": "column", "result": _plain(kept)}
     for search in results.searches.values():

@@ -8,6 +8,7 @@ from typing import Any
 from ...agents.engines.factory import EngineSettings, build_engine
 from ...agents.models.loading import load_tokenizer
 from ...agents.models.random_init import BlankSettings
+from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.rendering.factory import make_renderer
 from ...agents.scripted import text_env
 from ...agents.warm_start.cache import MANIFEST, ensure_starter
@@ -15,6 +16,8 @@ from ...agents.warm_start.settings import changed, starter_settings
 from ...algos.runs.progress import Silent
 from ...algos.runs.run_dir import read_json
 from ...algos.training.config import EnvConfig, model_digest
+from ...algos.training.settings import WarmStartSettings
+from ...algos.training.supervised.warm_start import warm_start
 from ..runtime.observation_budget import fitted
 from .cell import ColumnResult
 from .machine_info import this_machine
@@ -30,12 +33,14 @@ def prepare_column(suite: Suite, name: str) -> ColumnResult:
     """
     began = time.monotonic()
     column = suite.column(name)
-    start, about = make_start_model(column)
+    start, about = make_start_model(column, suite.device)
     env = EnvConfig(id=column.id, settings=column.settings)
     taught = not isinstance(column.start, NamedStart)
     env = fitted(env, start, column.max_tokens, taught, Silent())
     what = evaluation_set(column, env).make()
     played = play_start(suite, column, env, start)
+    base = about.get("base")
+    before = None if base is None else play_start(suite, column, env, find_model(base))
     return ColumnResult(
         suite_digest=suite.digest,
         digest=suite.column_digest(name),
@@ -48,6 +53,8 @@ def prepare_column(suite: Suite, name: str) -> ColumnResult:
         reference=play_references(what, column.measure),
         tries=played.sampled,
         greedy_tries=played.greedy,
+        zero_shot_tries=None if before is None else before.sampled,
+        zero_shot_greedy_tries=None if before is None else before.greedy,
         seconds=time.monotonic() - began,
         machine=this_machine(suite.device),
     )
@@ -68,16 +75,41 @@ def play_start(suite: Suite, column: SuiteEnv, env: EnvConfig, start: str) -> Pl
     return play_trials(suite, column, what, engine, renderer)
 
 
-def make_start_model(column: SuiteEnv) -> tuple[str, dict[str, Any]]:
+def find_model(name: str) -> str:
+    """Return the folder of a model that `turngym models` lists, fetched where it is not there.
+
+    Other names stay as they are.
+
+    Raises:
+        BadValueError: It cannot be fetched.
+    """
+    return str(model_folder(name)) if is_registry_model(name) else name
+
+
+def make_start_model(column: SuiteEnv, device: str = "auto") -> tuple[str, dict[str, Any]]:
     """Make the starting model; return its folder or name, and how it was made.
+
+    Args:
+        column: The column.
+        device: Where a named model imitates.
 
     Raises:
         UnknownNameError: A setting that does not exist.
-        BadValueError: An environment without an expert.
+        BadValueError: An environment without an expert; a model that cannot be fetched.
     """
     start = column.start
     if isinstance(start, NamedStart):
-        return start.name, {"name": start.name}
+        model = find_model(start.name)
+        if not start.warm_start:
+            return model, {"name": start.name}
+        env = EnvConfig(id=column.id, settings=column.settings)
+        env = fitted(env, model, column.max_tokens, False, Silent())
+        warm = warm_start(model, env, WarmStartSettings(episodes=start.warm_start), device=device)
+        return str(warm.folder), {
+            "name": f"{start.name} after {start.warm_start} episodes of the expert",
+            "base": start.name,
+            "action_tokens": warm.record.action_tokens,
+        }
     taught = isinstance(start, TaughtStart)
     settings = changed(
         starter_settings(column.id) if taught else BlankSettings(),

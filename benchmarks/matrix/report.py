@@ -66,6 +66,7 @@ class ColumnTable:
         measure: Its measure.
         threshold: Threshold of the measure; None for none.
         start: Success of the starting model, sampled and greedy; None where it is not known.
+        zero_shot: The same of the model before its warm start; empty where it has none.
         rows: Fields and comparisons.
     """
 
@@ -73,6 +74,7 @@ class ColumnTable:
     measure: str
     threshold: float | None
     start: tuple[float | None, float | None]
+    zero_shot: list[float | None]
     rows: list[tuple[Place, Comparison | None]]
 
 
@@ -286,12 +288,15 @@ def _column_table(results: Results, places: Places, found: Comparisons, column: 
     about, start = results.suite.column(column), results.columns.get(column)
     tries = (start.tries, start.greedy_tries) if start is not None else (None, None)
     before = [None if t is None else t.mean("solved") for t in tries]
+    bare = (start.zero_shot_tries, start.zero_shot_greedy_tries) if start is not None else ()
+    zero_shot = [t.mean("solved") for t in bare if t is not None]
     rows = [(places[row, column], found.get((row, column))) for row in results.recipes]
     return ColumnTable(
         name=column,
         measure=about.measure,
         threshold=about.threshold,
         start=(before[0], before[1]),
+        zero_shot=zero_shot,
         rows=[(place, comparison) for place, comparison in rows if place.runs],
     )
 

@@ -67,10 +67,25 @@ class BlankStart(Form):
 
 
 class NamedStart(Form):
-    """A model by its folder or hub name."""
+    """A model by its folder or hub name, or one that `turngym models` lists.
+
+    Attributes:
+        name: Its name; one of the list is fetched on first use.
+        warm_start: Episodes of the environment's expert that it imitates first, as `--warm-start`
+            lets it; the rows start from the result.
+    """
 
     kind: Literal["named"] = "named"
     name: str
+    warm_start: int = Field(default=0, ge=0)
+
+    @model_serializer(mode="wrap")
+    def _leave_out_none(self, dump: Callable[[NamedStart], dict[str, Any]]) -> dict[str, Any]:
+        """Dump a warm start only where there is one: other suites keep their digests."""
+        data = dump(self)
+        if not data.get("warm_start", True):
+            del data["warm_start"]
+        return data
 
 
 Start = Annotated[TaughtStart | BlankStart | NamedStart, Field(discriminator="kind")]

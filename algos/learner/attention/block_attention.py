@@ -106,14 +106,21 @@ class _Work:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockPlan:
-    """The blocks of a pack; a token's block comes before those of its descendants."""
+    """The blocks of a pack; a token's block comes before those of its descendants.
+
+    Attributes:
+        works: The blocks.
+        tokens: Tokens of the pack; what lies behind them sees nothing and gets zeros.
+    """
 
     works: tuple[_Work, ...]
+    tokens: int
 
     @classmethod
     def of(cls, blocks: Sequence[Block], device: torch.device) -> BlockPlan:
         """Prepare the blocks of a pack."""
-        return cls(tuple(_Work.of(block, device) for block in blocks))
+        works = tuple(_Work.of(block, device) for block in blocks)
+        return cls(works, sum(len(work.put) for work in works))
 
 
 def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:
@@ -137,6 +144,7 @@ class _BlockAttention(torch.autograd.Function):
             q = (q * scale).contiguous()
             k, v = (x.repeat_interleave(repeats, 0).contiguous() for x in (k, v))
             out = torch.empty(q.shape[1], len(q), q.shape[2], dtype=q.dtype, device=q.device)
+            out[plan.tokens :] = 0
             kept = []
             for work in plan.works:
                 kept += _forward(work, q, k, v, out.transpose(0, 1))
@@ -152,6 +160,8 @@ class _BlockAttention(torch.autograd.Function):
             grad = grads[0].transpose(0, 1).to(q.dtype).contiguous()
             # sums over many descendants, so float32 whatever the products are made in
             of_q, of_k, of_v = (torch.empty(q.shape, device=q.device) for _ in range(3))
+            for out in (of_q, of_k, of_v):
+                out[:, ctx.plan.tokens :] = 0
             used = 0
             for work in ctx.plan.works:
                 steps = len(range(0, work.length, CHUNK))

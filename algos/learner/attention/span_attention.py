@@ -8,7 +8,7 @@ piece of the queries at a time. Memory grows with the tokens alone, whatever the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -70,7 +70,7 @@ def spans_of(blocks: Iterable[Block]) -> tuple[Span, ...]:
     )
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
     """Return what every token sees, ``[key heads, tokens, group * width]``.
 
     Args:
@@ -78,9 +78,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]) -> Tensor:
             ``[key heads, tokens, group * width]``.
         k: Keys ``[key heads, tokens, width]``.
         v: Values, the same.
-        spans: What sees what; every token is in one.
+        spans: What sees what; a token in none sees nothing, and lies behind all that are in one.
     """
-    out = torch.empty_like(q)
+    out = _empty_but_behind(q, spans)
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
         for a, b in span.pieces():
@@ -92,7 +92,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]) -> Tensor:
 
 
 def attend_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, spans: Iterable[Span]
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of queries, keys and values of :func:`attend`.
 
@@ -107,7 +107,7 @@ def attend_backward(
         Queries' in their number format; keys' and values' in float32: they are sums over many.
     """
     width = k.shape[-1]
-    of_q = torch.empty_like(q)
+    of_q = _empty_but_behind(q, spans)
     of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
@@ -125,6 +125,13 @@ def attend_backward(
         span.add(own_k, of_k)
         span.add(own_v, of_v)
     return of_q, of_k, of_v
+
+
+def _empty_but_behind(like: Tensor, spans: Sequence[Span]) -> Tensor:
+    """Return room for ``[heads, tokens, width]``, zeros behind the tokens of the spans."""
+    out = torch.empty_like(like)
+    out[:, max(span.stop for span in spans) :] = 0
+    return out
 
 
 def _queries(x: Tensor, span: Span, a: int, b: int, width: int) -> Tensor:

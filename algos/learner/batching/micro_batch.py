@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...core.forest import Ids
 from ..attention.packing import Pack
 from ..attention.tree_attention import How, TreeLayout
 from .rows import Row, distinct_tokens, micro_batches, whole_micro_batches
@@ -25,6 +26,16 @@ CACHED_TOKENS = 2**22
 
 COLUMN_GRAIN = 64
 """Padded rows on CUDA have a multiple of so many columns."""
+
+
+def round_up(count: int) -> int:
+    """Return ``count`` or up to a sixteenth more.
+
+    There are sixteen such values between a power of two and the next. Products on a CPU are prepared once for every shape, in up to a millisecond and half a megabyte
+    that stay: a pack has a few of all possible lengths.
+    """
+    grain = 2 ** max(0, count.bit_length() - 5)
+    return -(-count // grain) * grain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +64,8 @@ class Columns:
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroBatch:
     """Paths of one forward pass. ``m`` action tokens are scored, ``n`` stand in the paths.
+
+    A pack on a CPU has some tokens more at its end, and some more are scored, which no path has.
 
     Attributes:
         ids: ``[rows, columns]`` int64; one row when packed.
@@ -109,16 +122,18 @@ class MicroBatch:
         pack = Pack.of([row.ids for row in rows], [row.numbers for row in rows])
         in_paths = [line[row.at] for line, row in zip(pack.paths, rows, strict=True)]
         scored, pick = np.unique(np.concatenate(in_paths), return_inverse=True)
+        layout = TreeLayout.of(pack, device, how)
+        fill = _filled if layout.plan is not None else np.asarray
         return cls._on(
             device,
-            ids=pack.ids[None],
-            before=pack.parents[scored],
-            targets=pack.ids[scored],
+            ids=fill(pack.ids)[None],
+            before=fill(pack.parents[scored]),
+            targets=fill(pack.ids[scored]),
             last=np.array([line[-1] for line in in_paths]),
             rows=rows,
             pick=pick,
-            positions=pack.depths[None],
-            layout=TreeLayout.of(pack, device, how),
+            positions=fill(pack.depths)[None],
+            layout=layout,
         )
 
     @classmethod
@@ -163,6 +178,11 @@ class MicroBatch:
         for i, values in enumerate(per_path):
             out[i, : len(values)] = torch.as_tensor(values, dtype=torch.float32)
         return out.to(self.ids.device)
+
+
+def _filled(values: Ids) -> Ids:
+    """Return values with zeros behind them, as many as :func:`round_up` wants."""
+    return np.pad(values, (0, round_up(len(values)) - len(values)))
 
 
 class BatchCache:

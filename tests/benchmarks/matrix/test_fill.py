@@ -13,11 +13,14 @@ from helpers.tiny_matrix import Quiet, tiny
 
 from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.training.config import model_digest
 from turngym.algos.training.trainer import Trainer
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.jobs import Job, perform
 from turngym.benchmarks.matrix.layout import Layout
+from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
+from turngym.benchmarks.matrix.report import write_report
 from turngym.benchmarks.matrix.run import run_matrix
 from turngym.benchmarks.matrix.suite import NamedStart, RateSearch, Suite, SuiteRecipe, TaughtStart
 
@@ -190,6 +193,31 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
     column = layout.column(suite, "Bandit-v0")
     assert column is not None
     assert says in column.reason
+
+
+def test_a_named_model_imitates_before_its_rows_start(tmp_path: Path, tiny_model: Path) -> None:
+    suite = tiny(("grpo",))
+    start = NamedStart(name=str(tiny_model), warm_start=4)
+    changes = {"start": start, "checkpoint_every": 2}
+    suite = suite.model_copy(update={"envs": (suite.envs[0].model_copy(update=changes),)})
+    layout = started(tmp_path / "m", suite)
+    result = filled_cell(layout, suite)
+    column = layout.column(suite, "Bandit-v0")
+    assert column is not None
+    assert result.state == "finished"
+    assert column.about["base"] == str(tiny_model) != column.start
+    assert column.about["action_tokens"] > 0
+    assert result.start_digest == column.start_digest == model_digest(column.start)
+    assert column.start_digest != model_digest(str(tiny_model))
+    assert column.zero_shot_tries is not None
+    assert column.zero_shot_greedy_tries is not None
+    assert len(column.zero_shot_tries.solved) == 2
+    write_report([layout.root])
+    text = (layout.root / "report.md").read_text()
+    assert "Before its imitation: " in text
+    packed = layout.root / "packed.jsonl"
+    write_packed(read_parts([layout.root]), packed)
+    assert str(tmp_path) not in packed.read_text()
 
 
 def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:

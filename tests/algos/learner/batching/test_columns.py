@@ -1,16 +1,28 @@
-"""Widths of padded rows: on CUDA they repeat from micro batch to micro batch."""
+"""Widths of padded rows and lengths of packs: they repeat from micro batch to micro batch."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
+from helpers.branching import branching
 from helpers.nets import small
+from hypothesis import given
+from hypothesis import strategies as st
 
-from turngym.algos.learner.batching.micro_batch import COLUMN_GRAIN, Batching, Columns, MicroBatch
-from turngym.algos.learner.batching.rows import Row
-from turngym.algos.learner.scoring.scoring import TokenModel
+from turngym.algos.learner.batching import micro_batch
+from turngym.algos.learner.batching.micro_batch import (
+    COLUMN_GRAIN,
+    Batching,
+    Columns,
+    MicroBatch,
+    round_up,
+)
+from turngym.algos.learner.batching.rows import Row, rows_of
+from turngym.algos.learner.scoring.packed_layers import PackedLayers
+from turngym.algos.learner.scoring.scoring import TokenModel, attention_for
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -53,3 +65,36 @@ def test_more_columns_change_no_number() -> None:
     assert batch.ids.shape == (3, 64)
     for here, there in zip(*found, strict=True):
         torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-5)
+
+
+@given(st.integers(1, 10**6))
+def test_packs_have_sixteen_lengths_between_powers_of_two(count: int) -> None:
+    wide = round_up(count)
+    assert count <= wide <= max(count, 1.0625 * count)
+    assert round_up(wide) == wide
+    power = 1 << (count.bit_length() - 1)
+    assert len({round_up(n) for n in range(power, 2 * power, max(1, power // 64))} - {power}) <= 16
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_fills_a_pack_changes_no_number(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = rows_of(branching(3, turns=5))
+    found: list[list[torch.Tensor]] = []
+    for rounded in (round_up, lambda count: count):
+        monkeypatch.setattr(micro_batch, "round_up", rounded)
+        net = small("llama")
+        tokens = TokenModel(net, 1.0, "bfloat16" if large else "float32")
+        if large:
+            tokens.layers = PackedLayers(net)
+        batch = MicroBatch.packed(rows, CPU)
+        with attention_for([net], batch):
+            scored = [batch.in_paths(values) for values in tokens.score(batch)]
+            (scored[0].sum() + scored[1].square().sum()).backward()
+        slopes = [p.grad for p in net.parameters() if p.grad is not None]
+        found.append([*(x.detach() for x in scored), *slopes])
+        assert batch.ids.shape[1] == rounded(batch.layout.ends.numel())
+    assert batch.ids.shape[1] % 2  # an odd length was rounded before
+    loose = 0.03 if large else 1e-5
+    for here, there in zip(*found, strict=True):
+        assert here.isfinite().all()
+        torch.testing.assert_close(here, there, atol=loose, rtol=loose)
