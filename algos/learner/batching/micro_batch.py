@@ -31,8 +31,9 @@ COLUMN_GRAIN = 64
 def round_up(count: int) -> int:
     """Return ``count`` or up to a sixteenth more.
 
-    There are sixteen such values between a power of two and the next. Products on a CPU are prepared once for every shape, in up to a millisecond and half a megabyte
-    that stay: a pack has a few of all possible lengths.
+    There are sixteen such values between a power of two and the next. Products on a CPU are
+    prepared once for every shape, in up to a millisecond and half a megabyte that stay: packs have
+    few lengths.
     """
     grain = 2 ** max(0, count.bit_length() - 5)
     return -(-count // grain) * grain
