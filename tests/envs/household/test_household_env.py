@@ -101,6 +101,42 @@ def test_mistakes_are_admissible_commands_and_the_task_is_won_all_the_same() -> 
     assert sum(info["turn"] for info in won) > sum(info["metrics"]["needed"] for info in won)
 
 
+def play(env: Household, player: Any, task: int) -> tuple[str, list[str]]:
+    """Return how an episode of dev ends, and its commands."""
+    info = solve(env, player, "dev", task)
+    return info["status"], [step.action for step in env.episode.steps]
+
+
+def test_haste_leaves_out_what_is_asked_for_beside_putting_and_then_looks_around() -> None:
+    expected = {"simple": "solved", "light": "truncated", "clean": "truncated", "two": "truncated"}
+    for kind, end in expected.items():
+        env = make(size="micro", tasks=kind)
+        for task in range(10):
+            status, done = play(env, Searcher(haste=1.0), task)
+            assert status == end
+            if end == "truncated":
+                assert (done[-1], sum(text.startswith("put ") for text in done)) == (
+                    "look",
+                    kind != "light",
+                )
+            assert not any(text.split()[0] in ("clean", "use") for text in done)
+
+
+def test_haste_is_drawn_per_episode_and_may_come_with_all_knowledge() -> None:
+    env = make(size="micro", tasks=["clean", "heat", "cool"])
+    player = Searcher(haste=0.5, seed=1)
+    ends = [play(env, player, task)[0] for task in range(40)]
+    assert 10 < ends.count("solved") < 30
+    assert ends == [
+        play(env, again, task)[0] for again in [Searcher(haste=0.5, seed=1)] for task in range(40)
+    ]
+    oracle = Expert(haste=1.0)
+    assert {play(env, oracle, task)[0] for task in range(10)} == {"truncated"}
+    assert play(env, Expert(shown=True), 3) == play(env, Searcher(), 3)
+    with pytest.raises(BadValueError, match="haste"):
+        Searcher(haste=1.5)
+
+
 def test_the_first_observation_is_the_original_s() -> None:
     env = make(games=GAMES, edition="file")
     observation = start(env, "valid_seen", 0)
