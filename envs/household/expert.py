@@ -41,9 +41,10 @@ class Expert(NoisyExpert):
         mistakes: Probability per action of another admissible command instead.
         seed: Seed of the mistakes and of the haste.
         shown: Know only what was shown, as :class:`Searcher` does.
-        haste: Probability per episode of a wrong strategy: whatever is wanted is carried straight
-            to its place, neither cleaned, heated nor cooled; one thing does where two are asked
-            for, and no lamp is turned on. From then on the player looks around.
+        haste: Probability per episode of a wrong strategy: the wanted thing is put into its place
+            as it is, neither cleaned, heated nor cooled, and where that does not do, taken and put
+            down again, to the end. So is one thing where two are asked for; before a lamp is sought
+            it is put back to where it lay.
 
     Raises:
         BadValueError: ``mistakes`` or ``haste`` is no probability.
@@ -81,16 +82,19 @@ class Expert(NoisyExpert):
 
     def _hurry(self, state: HouseState, env: Any) -> str:
         """Return the command of a player in a hurry; empty while it does what is right."""
-        game, held, words = state.game, state.held, env.words
-        if any(step.action.startswith(f"{words.put} ") for step in env.episode.steps):
-            return IDLE
-        if held == NONE or not game.movable >> held & 1:
-            return ""
-        if game.goal.kind == LIGHT:
-            return IDLE
-        view = self._see(state)
-        place = reach(state, view, game.takers[held], state.at)
-        return _do(state, Deed(PUT, held, place), view, words) if place != NONE else ""
+        game, held, view = state.game, state.held, self._see(state)
+        if held != NONE and game.movable >> held & 1:
+            light = game.goal.kind == LIGHT
+            takers = _find_takers_here(state) if light else game.takers[held]
+            place = reach(state, view, takers, state.at)
+            return _do(state, Deed(PUT, held, place), view, env.words) if place != NONE else ""
+        if held == NONE and any(
+            step.action.startswith(f"{env.words.put} ") for step in env.episode.steps
+        ):
+            for place in game.room.here[state.at]:
+                if lying := view.contents[place] & game.wanted:
+                    return _do(state, Deed(TAKE, next(walk_bits(lying)), place), view, env.words)
+        return ""
 
     def _choose_other(self, state: HouseState, words: Wording) -> str:
         commands = list_commands(state, words)
@@ -119,6 +123,12 @@ def _search_on(state: HouseState, view: View, deed: Deed | None, env: Any) -> st
     if deed := deed or _find_first_deed(state, view):
         return _do(state, deed, view, env.words)
     return choose_search(state, view, load_likelihood(short=env.size == "micro"))
+
+
+def _find_takers_here(state: HouseState) -> int:
+    """Return the receptacles where the player stands that take what it holds."""
+    fits, here = state.game.fits, state.game.room.here[state.at]
+    return sum(1 << place for place in here if fits[place] >> state.held & 1)
 
 
 def _do(state: HouseState, deed: Deed, view: View, words: Wording) -> str:
