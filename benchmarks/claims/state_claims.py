@@ -25,8 +25,8 @@ _HOUSE = SuiteEnv(
         "tokens_per_step": 3_000,
     },
 )
-"""Micro rooms, from the package's starter. Its failed episodes wander about after one command that
-is not admissible, so the limit of 12 commands costs no success and halves the price of a step."""
+"""Micro rooms, from the package's starter. Its failed episodes go in circles to the end; a limit of
+12 commands, within which the searcher wins 97 % of the tasks, halves the price of a step."""
 _WEAK = (
     "Micro rooms, a model of half a million parameters, 13 steps of one update: the mechanism "
     "early in training. The penalty on inadmissible commands is left out of all arms."

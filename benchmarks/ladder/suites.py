@@ -269,24 +269,25 @@ def _search_qa(name: str, tokens: int, steps: int, **changes: Any) -> SuiteEnv:
     return SuiteEnv(**common | changes)
 
 
-def _own_starter(env_id: str, max_tokens: int) -> SuiteEnv:
+def _own_starter(env_id: str, max_tokens: int, **changes: Any) -> SuiteEnv:
     """Return the column of an environment with the package's starter, however well it reads."""
-    return SuiteEnv(
-        id=env_id,
-        settings={"size": "micro"},
-        start=TaughtStart(settings={"read_least": 0.0}),
-        limits=Limits(tokens=20_000, calls=20_000),
-        max_tokens=max_tokens,
-        eval_tasks=60,
-        eval_every=0,
-        tokens_per_step=1_000,
-        rows=_ALL,
-    )
+    common: dict[str, Any] = {
+        "id": env_id,
+        "settings": {"size": "micro"},
+        "start": TaughtStart(settings={"read_least": 0.0}),
+        "limits": Limits(tokens=20_000, calls=20_000),
+        "max_tokens": max_tokens,
+        "eval_tasks": 60,
+        "eval_every": 0,
+        "tokens_per_step": 1_000,
+        "rows": _ALL,
+    }
+    return SuiteEnv(**common | changes)
 
 
 SEPARATING = Suite(
     name="separating",
-    version=2,
+    version=3,
     about="settings on real environments in which recipes can be told apart, five seeds",
     recipes=ROWS,
     envs=(
@@ -300,6 +301,14 @@ SEPARATING = Suite(
         ),
         _own_starter("Retail-v0", max_tokens=64),
         _own_starter("ScienceWorld-v0", max_tokens=32),
+        _own_starter(
+            "Household-v0",
+            max_tokens=16,
+            settings={"size": "micro", "max_steps": 15},
+            start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro"}),
+            limits=Limits(tokens=40_000, calls=40_000),
+            tokens_per_step=2_000,
+        ),
     ),
     seeds=(0, 1, 2, 3, 4),
     trials=2,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.noisy_expert import NoisyExpert
+from ..core.settings import check_number
 from .engine.game import LIGHT, NONE, TWO, walk_bits
 from .engine.planner import (
     PUT,
@@ -38,24 +39,62 @@ class Expert(NoisyExpert):
 
     Args:
         mistakes: Probability per action of another admissible command instead.
-        seed: Seed of the mistakes.
+        seed: Seed of the mistakes and of the haste.
+        shown: Know only what was shown, as :class:`Searcher` does.
+        haste: Probability per episode of a wrong strategy: the wanted thing is put into its place
+            as it is, neither cleaned, heated nor cooled, and where that does not do, taken and put
+            down again, to the end. So is one thing where two are asked for; before a lamp is sought
+            it is put back to where it lay.
 
     Raises:
-        BadValueError: ``mistakes`` is no probability.
+        BadValueError: ``mistakes`` or ``haste`` is no probability.
     """
+
+    def __init__(
+        self, mistakes: float = 0.0, seed: int = 0, *, shown: bool = False, haste: float = 0.0
+    ) -> None:
+        super().__init__(mistakes, seed)
+        self.shown = shown
+        self.haste = check_number("haste", haste, "expert", min=0, max=1)
+        self._hurries = False
 
     def choose_action(self, env: Any) -> str:
         """Return the next command of the episode in ``env``; a look where nothing wins."""
         state = env.episode.state.house
+        if self.haste and not env.episode.steps:
+            self._hurries = self._rng.random() < self.haste
         if self.draw_mistake():
             return self._choose_other(state, env.words)
+        if self._hurries and (command := self._hurry(state, env)):
+            return command
         return self.find_best(state, env)
 
     def find_best(self, state: HouseState, env: Any) -> str:
         """Return the command that the player takes for the best."""
-        view = see_all(state)
+        view = self._see(state)
         found = find_plan(state, view)
+        if self.shown:
+            return _search_on(state, view, found[0][0] if found else None, env)
         return find_command(state, found[0][0], view, env.words) if found else IDLE
+
+    def _see(self, state: HouseState) -> View:
+        return see_shown(state) if self.shown else see_all(state)
+
+    def _hurry(self, state: HouseState, env: Any) -> str:
+        """Return the command of a player in a hurry; empty while it does what is right."""
+        game, held, view = state.game, state.held, self._see(state)
+        if held != NONE and game.movable >> held & 1:
+            light = game.goal.kind == LIGHT
+            takers = _find_takers_here(state) if light else game.takers[held]
+            place = reach(state, view, takers, state.at)
+            return _do(state, Deed(PUT, held, place), view, env.words) if place != NONE else ""
+        if held == NONE and any(
+            step.action.startswith(f"{env.words.put} ") for step in env.episode.steps
+        ):
+            for place in game.room.here[state.at]:
+                if lying := view.contents[place] & game.wanted:
+                    return _do(state, Deed(TAKE, next(walk_bits(lying)), place), view, env.words)
+        return ""
 
     def _choose_other(self, state: HouseState, words: Wording) -> str:
         commands = list_commands(state, words)
@@ -71,20 +110,34 @@ class Searcher(Expert):
 
     Args:
         mistakes: Probability per action of another admissible command instead.
-        seed: Seed of the mistakes.
+        seed: Seed of the mistakes and of the haste.
+        haste: Probability per episode of a wrong strategy, see :class:`Expert`.
     """
 
-    def find_best(self, state: HouseState, env: Any) -> str:
-        """Return the command that the player takes for the best."""
-        view = see_shown(state)
-        found = find_plan(state, view)
-        if deed := found[0][0] if found else _find_first_deed(state, view):
-            room = state.game.room
-            near = room.location[deed.place] == state.at
-            if near and deed.verb == PUT and not state.met >> deed.place & 1:
-                return f"examine {room.names[deed.place]}"  # is it closed?
-            return find_command(state, deed, view, env.words)
-        return choose_search(state, view, load_likelihood(short=env.size == "micro"))
+    def __init__(self, mistakes: float = 0.0, seed: int = 0, *, haste: float = 0.0) -> None:
+        super().__init__(mistakes, seed, shown=True, haste=haste)
+
+
+def _search_on(state: HouseState, view: View, deed: Deed | None, env: Any) -> str:
+    """Return the next command towards a deed, or, without one, towards what is missing."""
+    if deed := deed or _find_first_deed(state, view):
+        return _do(state, deed, view, env.words)
+    return choose_search(state, view, load_likelihood(short=env.size == "micro"))
+
+
+def _find_takers_here(state: HouseState) -> int:
+    """Return the receptacles where the player stands that take what it holds."""
+    fits, here = state.game.fits, state.game.room.here[state.at]
+    return sum(1 << place for place in here if fits[place] >> state.held & 1)
+
+
+def _do(state: HouseState, deed: Deed, view: View, words: Wording) -> str:
+    """Return the next command towards a deed at a receptacle that may not have been shown."""
+    room = state.game.room
+    near = room.location[deed.place] == state.at
+    if near and deed.verb == PUT and not state.met >> deed.place & 1:
+        return f"examine {room.names[deed.place]}"  # is it closed?
+    return find_command(state, deed, view, words)
 
 
 def _find_first_deed(state: HouseState, view: View) -> Deed | None:

@@ -101,6 +101,41 @@ def test_mistakes_are_admissible_commands_and_the_task_is_won_all_the_same() -> 
     assert sum(info["turn"] for info in won) > sum(info["metrics"]["needed"] for info in won)
 
 
+def play(env: Household, player: Any, task: int) -> tuple[str, list[str]]:
+    """Return how an episode of dev ends, and its commands."""
+    info = solve(env, player, "dev", task)
+    assert info["metrics"]["invalid_actions"] == 0
+    return info["status"], [step.action for step in env.episode.steps]
+
+
+def test_haste_puts_things_down_as_they_are_again_and_again() -> None:
+    for kind in ("simple", "light", "clean", "two"):
+        env = make(size="micro", tasks=kind)
+        for task in range(10):
+            status, done = play(env, Searcher(haste=1.0), task)
+            assert status == ("solved" if kind == "simple" else "truncated")
+            assert not any(text.split()[0] in ("clean", "use") for text in done)
+            if kind != "simple":
+                *_, first, second, third = done
+                assert first == third != second
+                assert {first.split()[0], second.split()[0]} == {"put", "take"}
+
+
+def test_haste_is_drawn_per_episode_and_may_come_with_all_knowledge() -> None:
+    env = make(size="micro", tasks=["clean", "heat", "cool"])
+    ends = []
+    for _ in range(2):
+        player = Searcher(haste=0.5, seed=1)
+        ends.append([play(env, player, task)[0] for task in range(40)])
+    assert ends[0] == ends[1]
+    assert 10 < ends[0].count("solved") < 30
+    oracle = Expert(haste=1.0)
+    assert {play(env, oracle, task)[0] for task in range(10)} == {"truncated"}
+    assert play(env, Expert(shown=True), 3) == play(env, Searcher(), 3)
+    with pytest.raises(BadValueError, match="haste"):
+        Searcher(haste=1.5)
+
+
 def test_the_first_observation_is_the_original_s() -> None:
     env = make(games=GAMES, edition="file")
     observation = start(env, "valid_seen", 0)
