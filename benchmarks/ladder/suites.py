@@ -5,8 +5,8 @@ are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` trie
 seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
 what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
-recipes can be told apart; ``turns`` is one whose start has no success. A change needs a new
-version.
+recipes can be told apart; ``household`` has the rows by state in Household's micro rooms;
+``turns`` is a setting whose start has no success. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -285,6 +285,19 @@ def _own_starter(env_id: str, max_tokens: int, **changes: Any) -> SuiteEnv:
     return SuiteEnv(**common | changes)
 
 
+def _household(tokens: int, steps: int, **changes: Any) -> SuiteEnv:
+    """Return micro rooms with 15 commands, from the starter of `turngym train`."""
+    return _own_starter(
+        "Household-v0",
+        max_tokens=16,
+        settings={"size": "micro", "max_steps": 15},
+        start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro"}),
+        limits=Limits(tokens=tokens, calls=tokens),
+        tokens_per_step=round(tokens / steps),
+        **changes,
+    )
+
+
 SEPARATING = Suite(
     name="separating",
     version=3,
@@ -301,15 +314,19 @@ SEPARATING = Suite(
         ),
         _own_starter("Retail-v0", max_tokens=64),
         _own_starter("ScienceWorld-v0", max_tokens=32),
-        _own_starter(
-            "Household-v0",
-            max_tokens=16,
-            settings={"size": "micro", "max_steps": 15},
-            start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro"}),
-            limits=Limits(tokens=40_000, calls=40_000),
-            tokens_per_step=2_000,
-        ),
+        _household(40_000, 20),
     ),
+    seeds=(0, 1, 2, 3, 4),
+    trials=2,
+    min_effect=0.02,
+)
+
+HOUSEHOLD = Suite(
+    name="household",
+    version=1,
+    about="Household's micro rooms by credit of states: the field's separator, small",
+    recipes=STATE_ROWS[:5],
+    envs=(_household(60_000, 15, rows=[]),),
     seeds=(0, 1, 2, 3, 4),
     trials=2,
     min_effect=0.02,
@@ -349,6 +366,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_STALE,
         LADDER_STALE_RATES,
         SEPARATING,
+        HOUSEHOLD,
         TURNS,
     )
 }
