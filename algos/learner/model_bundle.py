@@ -272,7 +272,7 @@ class Models:
                 stack.enter_context(recomputing(models))
             models += [one.model for one in (self.reference, self.teacher) if one is not None]
             stack.enter_context(attention_for(models, batch))
-            needed = None if everywhere or not self._lean else batch.before.unique()
+            needed = None if everywhere or not self._lean else batch.read_positions()
             for lean in self._lean:
                 stack.enter_context(lean.within(needed))
             yield

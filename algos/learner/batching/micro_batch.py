@@ -44,29 +44,36 @@ class Columns:
     """How wide padded rows are: some kernels prepare themselves anew for every new shape.
 
     Attributes:
-        grain: Columns are a multiple of this.
+        grain: Columns are a multiple of this; None: one of the lengths of :func:`round_up`, and so
+            is the number of rows.
         limit: Most columns, unless a row is longer: the model's context; None for no limit.
     """
 
-    grain: int = 1
+    grain: int | None = 1
     limit: int | None = None
 
     @classmethod
     def on(cls, device: torch.device, limit: int | None) -> Columns:
-        """Return the widths for a device: a CPU computes what is there and nothing more."""
-        return cls() if device.type == "cpu" else cls(grain=COLUMN_GRAIN, limit=limit)
+        """Return the widths for a device: a CPU computes little more than what is there."""
+        return cls(grain=None if device.type == "cpu" else COLUMN_GRAIN, limit=limit)
 
     def of(self, longest: int) -> int:
         """Return the columns of rows of which the longest has so many tokens."""
-        wide = -(-longest // self.grain) * self.grain
+        rounded = self.grain is None
+        wide = round_up(longest) if rounded else -(-longest // self.grain) * self.grain
         return wide if self.limit is None else max(longest, min(wide, self.limit))
+
+    def rows(self, count: int) -> int:
+        """Return the rows of so many paths; those that no path has are padding."""
+        return count if self.grain is not None else round_up(count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroBatch:
     """Paths of one forward pass. ``m`` action tokens are scored, ``n`` stand in the paths.
 
-    A pack on a CPU has some tokens more at its end, and some more are scored, which no path has.
+    On a CPU there may be more at the end of each, which no path has: tokens of a pack, padded rows,
+    scored tokens.
 
     Attributes:
         ids: ``[rows, columns]`` int64; one row when packed.
@@ -74,7 +81,7 @@ class MicroBatch:
         targets: The scored tokens ``[m]``.
         path: Path of every action token ``[n]``.
         column: Its place among its path's action tokens ``[n]``.
-        pick: Which scored token it is ``[n]``; None when they are the same in the same order.
+        pick: Which scored token it is ``[n]``; None when they are the first ones in their order.
         last: Position of each path's last action token in the flattened ``ids`` ``[paths]``.
         width: Most action tokens of a path.
         positions: Positions ``[1, columns]`` when packed.
@@ -101,16 +108,18 @@ class MicroBatch:
         widths: Columns | None = None,
     ) -> MicroBatch:
         """Build rows of equal length, padded on the right; ``widths`` None adds no column."""
-        columns = (widths or Columns()).of(max(len(row.ids) for row in rows))
-        ids = np.full((len(rows), columns), pad_id, np.int64)
+        widths = widths or Columns()
+        columns = widths.of(max(len(row.ids) for row in rows))
+        ids = np.full((widths.rows(len(rows)), columns), pad_id, np.int64)
         for i, row in enumerate(rows):
             ids[i, : len(row.ids)] = row.ids
         at = np.concatenate([i * columns + row.at for i, row in enumerate(rows)])
+        fill = _filled if widths.grain is None else np.asarray
         return cls._on(
             device,
             ids=ids,
-            before=at - 1,
-            targets=ids.ravel()[at],
+            before=fill(at - 1),
+            targets=fill(ids.ravel()[at]),
             last=np.array([i * columns + row.at[-1] for i, row in enumerate(rows)]),
             rows=rows,
         )
@@ -164,9 +173,24 @@ class MicroBatch:
         """Gather entries ``[k, ...]`` of ``[rows, columns, ...]`` at flat positions ``[k]``."""
         return states.flatten(0, 1).index_select(0, where)
 
+    def read_positions(self) -> Tensor:
+        """Return the distinct flat positions that scored tokens are predicted at, ascending.
+
+        Some others are among them on a CPU, so that their number is one of :func:`round_up`.
+        """
+        needed = self.before.unique()
+        more = min(round_up(len(needed)), self.ids.numel()) - len(needed)
+        if needed.device.type != "cpu" or not more:
+            return needed
+        free = torch.ones(self.ids.numel(), dtype=torch.bool)
+        free[needed] = False
+        return torch.cat([needed, free.nonzero()[:more, 0]]).sort().values
+
     def in_paths(self, scored: Tensor) -> Tensor:
         """Return values ``[m]`` of the scored tokens for each action token of the paths ``[n]``."""
-        return scored if self.pick is None else scored.index_select(0, self.pick)
+        if self.pick is None:
+            return scored[: len(self.path)]
+        return scored.index_select(0, self.pick)
 
     def spread(self, scored: Tensor) -> Tensor:
         """Spread values ``[m]`` to ``[paths, width]``, 0 on padding; shared gradients add up."""

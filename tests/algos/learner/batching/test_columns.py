@@ -43,7 +43,7 @@ def shapes(columns: Columns, budget: int = 400) -> list[tuple[int, ...]]:
 
 
 def test_a_gpu_meets_few_shapes_and_never_more_tokens_than_asked_for() -> None:
-    exact, rounded = shapes(Columns.on(CPU, 128)), shapes(Columns.on(CUDA, 128))
+    exact, rounded = shapes(Columns()), shapes(Columns.on(CUDA, 128))
     assert len({width for _, width in exact}) > 10
     assert {width for _, width in rounded} == {COLUMN_GRAIN, 2 * COLUMN_GRAIN}
     assert all(rows * width <= 400 for rows, width in rounded)
@@ -53,18 +53,33 @@ def test_the_context_of_a_model_bounds_the_columns() -> None:
     assert Columns.on(CUDA, 100).of(70) == 100
     assert Columns.on(CUDA, None).of(70) == 128
     assert Columns.on(CUDA, 60).of(70) == 70
-    assert Columns.on(CPU, 100).of(70) == 70
+    assert Columns.on(CPU, 100).of(70) == 72
+    assert Columns.on(CPU, 71).of(70) == 71
+    assert (Columns.on(CPU, None).rows(70), Columns.on(CUDA, None).rows(70)) == (72, 70)
 
 
 def test_more_columns_change_no_number() -> None:
     net, rows = small("qwen2"), [row(30), row(41), row(25)]
     found: list[tuple[Any, ...]] = []
-    for columns in (None, Columns(grain=64)):
-        batch = MicroBatch.padded(rows, 0, CPU, columns)
-        found.append(TokenModel(net, 1.0).score(batch))
-    assert batch.ids.shape == (3, 64)
-    for here, there in zip(*found, strict=True):
-        torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-5)
+    many = [row(20 + n % 23) for n in range(33)]
+    for shape, paths in (((3, 64), rows), ((34, 42), many)):
+        found.clear()
+        for columns in (None, Columns(grain=64 if paths is rows else None)):
+            batch = MicroBatch.padded(paths, 0, CPU, columns)
+            scored = TokenModel(net, 1.0).score(batch)
+            found.append(tuple(batch.in_paths(values) for values in scored))
+        assert batch.ids.shape == shape
+        for here, there in zip(*found, strict=True):
+            torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-5)
+
+
+def test_positions_that_are_read_have_few_counts() -> None:
+    batch = MicroBatch.padded([row(n) for n in range(20, 60)], 0, CPU, Columns.on(CPU, None))
+    needed = batch.read_positions()
+    assert len(needed) == len(needed.unique()) == round_up(len(batch.before.unique()))
+    assert set(batch.before.tolist()) <= set(needed.tolist())
+    whole = MicroBatch.padded([row(4)], 0, CPU)
+    assert whole.read_positions().tolist() == [2]
 
 
 @given(st.integers(1, 10**6))
