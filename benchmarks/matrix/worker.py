@@ -17,7 +17,7 @@ from typing import IO
 
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...envs.core.plugins import load_inherited
-from ..runtime.threads import prepare
+from ..runtime.threads import give_memory_back, prepare
 from .jobs import Job, perform
 
 
@@ -37,6 +37,7 @@ def main() -> int:
                     prepared = True
                 state = perform(job)
                 gc.collect()  # models of the last job form reference cycles, on a GPU too
+                give_memory_back()
                 busy.clear()  # before the answer: who reads it may end the input at once
                 replies.write(json.dumps({"done": str(job), "state": state}) + "\n")
                 replies.flush()

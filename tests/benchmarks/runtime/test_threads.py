@@ -8,11 +8,13 @@ import pytest
 AGAIN = """
 import resource, sys
 import numpy as np
-from turngym.benchmarks.runtime.threads import keep_memory
-if sys.argv[1] == "keep" and not keep_memory():
+from turngym.benchmarks.runtime.threads import give_memory_back, keep_memory
+if sys.argv[1] != "return" and not keep_memory():
     print(-1)
     sys.exit()
 for _ in range(4):
+    if sys.argv[1] == "give back":
+        give_memory_back()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     np.ones(2**25, np.uint8)  # 32 MiB
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
@@ -31,4 +33,6 @@ def test_freed_memory_is_used_again_without_being_mapped_anew() -> None:
     kept = mapped_again("keep")
     if kept < 0:
         pytest.skip("another C library than glibc")
-    assert kept < mapped_again("return") / 4  # how much one fault maps differs between systems
+    returned = mapped_again("return")  # how much one fault maps differs between systems
+    assert kept < returned / 4
+    assert mapped_again("give back") > returned / 4
