@@ -304,7 +304,7 @@ SEPARATING = Suite(
             "Household-v0",
             max_tokens=16,
             settings={"size": "micro", "max_steps": 15},
-            start=TaughtStart(settings={"read_least": 0.0}, world={"size": "micro"}),
+            start=TaughtStart(world={"size": "micro"}),
             limits=Limits(tokens=40_000, calls=40_000),
             tokens_per_step=2_000,
         ),
