@@ -21,8 +21,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from ...envs.core.digest import digest_of
 from ...algos.runs.run_dir import read_json, write_json
+from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, DataError
 from .cell import Cell, CellResult, ColumnResult, SearchResult
 from .suite import Suite
