@@ -119,6 +119,7 @@ def test_hostile_texts_are_only_text(site: str, open_page: OpenPage) -> None:
     page.wait_for_url("**/Password-v0/index.html#0")
     assert "</pre><script>alert(3)</script>" in page.locator(".agent pre").first.inner_text()
     assert "task 0" in page.locator("h1").inner_text()
+    assert page.get_by_role("link", name="previous").is_hidden()
     page.get_by_role("link", name="next").press("Enter")
     page.wait_for_url("**/index.html#2")
     page.wait_for_function("document.querySelector('h1').textContent.includes('task 2')")
