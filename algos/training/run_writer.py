@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from .config import TrainConfig
 from .rollout_dump import SUFFIX, RolloutDump, write_dump
 
 _RULE = "=" * 78
+_HEAD = re.compile(r"(?P<task>.*): (?P<status>\w+), return (?P<total>\S+), (?P<decoding>.+)")
+_TURN = re.compile(r"\[turn \d+: .*\]")
 
 
 class RunWriter:
@@ -139,6 +142,54 @@ def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: i
     _write(path, blocks)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WrittenEpisode:
+    """An evaluation episode as :func:`write_evaluation` wrote it.
+
+    Attributes:
+        task_id: The environment's id of the task.
+        status: How it ended.
+        total: Its return.
+        decoding: As :func:`~turngym.algos.evaluation.evaluate.describe_decoding` has it.
+        lines: Observations, actions after ``>>>``, and a note before each turn.
+    """
+
+    task_id: str
+    status: str
+    total: float
+    decoding: str
+    lines: Sequence[str]
+
+    def turns(self) -> list[tuple[str, str]]:
+        """Return what the model saw and wrote, turn by turn."""
+        found: list[tuple[list[str], list[str]]] = []
+        for line in self.lines:
+            if _TURN.fullmatch(line):
+                found.append(([], []))
+            elif found and (found[-1][1] or line.startswith(">>> ")):
+                found[-1][1].append(line if found[-1][1] else line.removeprefix(">>> "))
+            elif found:
+                found[-1][0].append(line)
+        return [("\n".join(seen).strip("\n"), "\n".join(wrote)) for seen, wrote in found]
+
+
+def read_evaluation(path: Path) -> list[WrittenEpisode]:
+    """Return the episodes of a file of :func:`write_evaluation`; nothing without the file."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    parts = text.split(_RULE + "\n")
+    return [
+        WrittenEpisode(
+            task_id=match["task"],
+            status=match["status"],
+            total=float(match["total"]),
+            decoding=match["decoding"],
+            lines=body.splitlines(),
+        )
+        for head, body in zip(parts[1::2], parts[2::2], strict=False)
+        if (match := _HEAD.fullmatch(head.strip())) is not None
+    ]
+
+
 def read_first_episode(path: Path, decoding: str) -> list[str]:
     """Return the first episode that was decoded so from what :func:`write_evaluation` wrote.
 
@@ -149,11 +200,9 @@ def read_first_episode(path: Path, decoding: str) -> list[str]:
     Returns:
         The episode's lines but for its notes: observations, and actions after ``>>>``.
     """
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    parts = text.split(_RULE + "\n")
-    for head, body in zip(parts[1::2], parts[2::2], strict=False):
-        if head.rstrip().endswith(f", {decoding}"):
-            lines = (line for line in body.splitlines() if line.strip())
+    for episode in read_evaluation(path):
+        if episode.decoding == decoding:
+            lines = (line for line in episode.lines if line.strip())
             return [line for line in lines if not line.startswith("[turn ")]
     return []
 

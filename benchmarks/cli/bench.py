@@ -155,7 +155,7 @@ def fill(command: Command, suite: Suite) -> None:
     if command.reuse:
         for source in reuse_results(suite, out, [Path(one) for one in command.reuse]):
             say(f"reused      {source}")
-    board = run_matrix(suite, out, executor(command, out, gpus), view(), cells)
+    board = run_matrix(suite, out, executor(command, out, gpus), view(), cells, only=command.only)
     counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
     say(f"{counts}; {board.reused} were there before")
     report([out], out, command.baseline)

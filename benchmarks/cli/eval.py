@@ -236,14 +236,16 @@ def _configure_sets(command: Command) -> Sequence[EvalConfig]:
 
 def _made_for(command: Command) -> Mapping[str, Any]:
     """Return the environment's settings that the models know, where they agree."""
-    names = [*command.agent, *filter(None, [command.model_options.model])]
+    agents = [name for name in command.agent if name not in (*scripted_names(), *ASKING)]
+    names = [*agents, *filter(None, [command.model_options.model])]
     folders = [None if n == STARTER else model_path(n) for n in names if _is_model(n)]
     found = [made_for(folder, command.env) for folder in folders]
     return found[0] if found and all(one == found[0] for one in found) else {}
 
 
 def _is_model(name: str) -> bool:
-    return name == STARTER or Path(name).expanduser().is_dir()
+    """Return whether a name is a model's; another folder hides no scripted agent of its name."""
+    return name == STARTER or (Path(name).expanduser() / "config.json").is_file()
 
 
 def _metric_tables(sets: Sequence[tuple[str, SetScore]]) -> list[Table]:

@@ -94,6 +94,10 @@ OF_EVERY_COMMAND = (
 _OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
 
 
+_SLOW = {"train": "loading libraries, the environment and the model"}
+"""What commands say that load for seconds, before they do."""
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -167,6 +171,10 @@ def run_command(name: str, words: Sequence[str]) -> None:
     commands = {k: line for group in COMMANDS.values() for k, line in group.items()}
     if name not in commands:
         raise UnknownNameError("command", name, commands)
+    # torchrun starts several processes; one of them reports
+    if name in _SLOW and not {"-h", "--help"} & {*words} and os.environ.get("RANK", "0") == "0":
+        PlainConsole(highlight=False).print(_SLOW[name])
+        sys.stdout.flush()
     module = import_module(f".{name}", __package__)
     if "-h" in words and isinstance(module.Command, type):
         PlainConsole(highlight=False, markup=False, soft_wrap=True).print(

@@ -160,7 +160,6 @@ def run(command: Command) -> None:
     """Train, and print the result."""
     first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them reports
     report = reporter() if first else Silent()
-    report.note("loading libraries, the environment and the model")  # this takes seconds
     from ...algos import train
 
     prepare(small=command.model is None or is_small(command.model))

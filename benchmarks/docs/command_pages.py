@@ -75,6 +75,13 @@ def _sections(parser: Any, level: int = 2) -> Iterator[str]:
                     yield from _sections(inner, level + 1)
 
 
+def _value(metavar: str) -> str:
+    """Return what an option takes; choices one by one, so that a narrow column can break them."""
+    if metavar.startswith("{") and metavar.endswith("}"):
+        return ", ".join(f"`{word}`" for word in metavar[1:-1].split(",") if word != "None")
+    return f"`{table_cell(metavar)}`" if metavar else ""
+
+
 def _row(action: Any) -> str:
     text, _, default = (action.help or "").rpartition(" (default: ")
     if not text:
@@ -87,6 +94,6 @@ def _row(action: Any) -> str:
     for word, plain in _WORDS.items():
         metavar = metavar.replace(word, plain)
     names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar}`"
-    value = f"`{table_cell(metavar)}`" if metavar and action.option_strings else ""
+    value = _value(metavar) if action.option_strings else ""
     shown = f"`{table_cell(default)}`" if default not in ("", "required", "repeatable") else default
     return f"| {names} | {table_cell(to_markdown(text))} | {value} | {shown} |"

@@ -2,6 +2,7 @@
 
 =============================  ====================================================================
 ``suite.json``                 the suite; another one is refused
+``only.json``                  what was asked for, run by run; another choice is added
 ``lock``                       held while a matrix is filled here
 ``columns/COLUMN.json``        start of a column and its reference players
 ``searches/ROW--COLUMN.json``  learning rate of a row in a column
@@ -15,13 +16,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from ...algos.runs.run_dir import read_json, write_json
 from ...envs.core.digest import digest_of
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, DataError
 from .cell import Cell, CellResult, ColumnResult, SearchResult
 from .suite import Suite
 
@@ -42,6 +44,11 @@ class Layout:
     def suite_file(self) -> Path:
         """``suite.json``."""
         return self.root / "suite.json"
+
+    @property
+    def only_file(self) -> Path:
+        """``only.json``."""
+        return self.root / "only.json"
 
     @property
     def logs(self) -> Path:
@@ -90,6 +97,24 @@ class Layout:
                 "it is not the folder of a matrix. Choose a new folder."
             )
         suite.write(self.suite_file)
+
+    def choose(self, only: Sequence[str]) -> None:
+        """Record what a run asks for, as ``--only`` names it; nothing asks for every cell."""
+        chosen = list(dict.fromkeys([*self.choices(), tuple(only)]))
+        write_json(self.only_file, {"runs": [list(one) for one in chosen]})
+
+    def choices(self) -> tuple[tuple[str, ...], ...]:
+        """Return what the runs asked for; nothing where no file says so.
+
+        Raises:
+            DataError: The file is damaged.
+        """
+        if not self.only_file.exists():
+            return ()
+        found = read_json(self.only_file).get("runs")
+        if not isinstance(found, list):
+            raise DataError(f"{self.only_file}: expected runs, a list of choices, got {found!r}.")
+        return tuple(tuple(str(word) for word in one) for one in found)
 
     def cell(self, suite: Suite, cell: Cell) -> CellResult | None:
         """Read the result of a cell; None if there is no file.

@@ -40,6 +40,8 @@ class MatrixFiles(NamedTuple):
         searches: The searches for learning rates, by row and column.
         left_out: Number of finished cells that were computed for an older version of the suite and
             are not the same in this one.
+        only: What was asked for, run by run, as ``--only`` names it; nothing, or a run that asked
+            for nothing in particular, means every cell.
     """
 
     suite: Suite
@@ -47,6 +49,14 @@ class MatrixFiles(NamedTuple):
     columns: dict[str, ColumnResult]
     searches: dict[tuple[str, str], SearchResult]
     left_out: int = 0
+    only: tuple[tuple[str, ...], ...] = ()
+
+    def chosen(self) -> frozenset[str]:
+        """Return the keys of the cells that were asked for, and of those that are there anyway."""
+        if not all(self.only):
+            return frozenset(cell.key for cell in self.suite.cells)
+        wanted = [self.suite.only(words) for words in self.only or ((),)]
+        return frozenset(cell.key for cells in wanted for cell in cells) | self.cells.keys()
 
     def in_order(self) -> MatrixFiles:
         """Return the same in the suite's order."""
@@ -59,6 +69,7 @@ class MatrixFiles(NamedTuple):
             columns={name: self.columns[name] for name in names if name in self.columns},
             searches={pair: self.searches[pair] for pair in pairs if pair in self.searches},
             left_out=self.left_out,
+            only=self.only,
         )
 
     def adopted(self, suite: Suite) -> MatrixFiles:
@@ -173,6 +184,7 @@ def read_packed(path: Path) -> MatrixFiles:
         cells={result.cell.key: result for result in found["cell"]},
         columns={result.column: result for result in found["column"]},
         searches={(result.recipe, result.column): result for result in found["search"]},
+        only=_choices(head, suite, f"{path}, line 1"),
     ).in_order()
 
 
@@ -199,6 +211,7 @@ def read_folder(folder: Path) -> MatrixFiles:
             for name in names
             if suite.lr_search and (r := layout.search(suite, row, name)) is not None
         },
+        only=layout.choices(),
     )
 
 
@@ -237,7 +250,9 @@ def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFil
             if known is None or known.state != "finished":
                 searches[pair] = search
     left_out = sum(part.left_out for part in fitted)
-    return MatrixFiles(suite, cells, columns, searches, left_out).in_order()
+    chosen = [part.only for part in fitted]
+    only = tuple(dict.fromkeys(one for some in chosen for one in some)) if all(chosen) else ()
+    return MatrixFiles(suite, cells, columns, searches, left_out, only).in_order()
 
 
 def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:
@@ -252,6 +267,17 @@ def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:
             "suite can be merged, and what has changed needs a new version."
         )
     return part.adopted(suite)
+
+
+def _choices(head: Mapping[str, Any], suite: Suite, where: str) -> tuple[tuple[str, ...], ...]:
+    """Return what was asked for, as the first line of a packed file says it."""
+    try:
+        found = tuple(tuple(words) for words in head.get("only", []))
+        for words in found:
+            suite.only(words)
+    except (TypeError, AttributeError, BadValueError, UnknownNameError) as error:
+        raise DataError(f"{where}: only: {error}") from error
+    return found
 
 
 def _digest_in(suite: Suite, result: CellResult | ColumnResult | SearchResult, where: str) -> str:
@@ -276,7 +302,8 @@ def _better(old: CellResult | None, new: CellResult, where: str) -> CellResult:
 
 def _lines(results: MatrixFiles) -> Iterator[dict[str, Any]]:
     suite = results.suite
-    yield {"format": FORMAT, "suite": _plain(suite)}
+    choice = {"only": results.only} if results.only and all(results.only) else {}
+    yield {"format": FORMAT, "suite": _plain(suite), **choice}
     for name, column in results.columns.items():
         given = suite.column(name).start
         start = column.start if isinstance(given, NamedStart) and given.name == column.start else ""

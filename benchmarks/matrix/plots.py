@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .curves import Line
 from .ranking import Rank
@@ -64,10 +64,10 @@ class Plot:
     bottom: float = HEIGHT - BOTTOM
 
 
-def colours(ranks: Sequence[Rank], baseline: str) -> dict[str, int]:
+def colours(ranked: Sequence[str], baseline: str) -> dict[str, int]:
     """Assign palette numbers: the baseline is always 1, then the best; 0 for all others."""
     chosen = [baseline] if baseline else []
-    best = [rank.recipe for rank in ranks if rank.recipe != baseline]
+    best = [row for row in ranked if row != baseline]
     chosen += best[: COLOURS - len(chosen)]
     return {recipe: i for i, recipe in enumerate(chosen, start=1)}
 
@@ -90,6 +90,8 @@ def plot(
         percent: Whether values are shares.
     """
     shown = [v for line in lines for v in line.mean]
+    if percent and all(0 <= v <= 1 for v in shown):
+        lines = [_between_shares(line) for line in lines]
     shown += [v for n in lines if palette.get(n.recipe) for v in (*n.low, *n.high)]
     marks = nice_ticks(min(shown, default=0.0), max(shown, default=1.0))
     low, high = marks[0], marks[-1]
@@ -173,6 +175,12 @@ def _span(value: Spread) -> tuple[float, float]:
     if value.low95 is None or value.high95 is None:
         return value.mean, value.mean
     return value.low95, value.high95
+
+
+def _between_shares(line: Line) -> Line:
+    """Return a line of shares whose interval, which knows no bounds, ends at 0 and 1."""
+    low, high = ([min(1.0, max(0.0, v)) for v in edge] for edge in (line.low, line.high))
+    return replace(line, low=low, high=high)
 
 
 def _drawn(line: Line, colour: int, x: Map, y: Map) -> Drawn:

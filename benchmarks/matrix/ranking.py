@@ -200,9 +200,7 @@ def pass_rates(
 def _by_seed(results: Results, recipe: str, envs: Sequence[str]) -> dict[int, float]:
     """Return the mean over columns of the normalised area, by seed."""
     columns = [results.areas(recipe, column) for column in envs]
-    return {
-        seed: float(np.mean([areas[seed] for areas in columns])) for seed in results.suite.seeds
-    }
+    return {seed: float(np.mean([areas[seed] for areas in columns])) for seed in results.seeds}
 
 
 def _rank(
@@ -233,7 +231,7 @@ def _mean_by_seed(
 ) -> Spread | None:
     """Return the mean over columns, spread over seeds."""
     means = []
-    for seed in results.suite.seeds:
+    for seed in results.seeds:
         found = [v for run in runs if run.cell.seed == seed and (v := value(run)) is not None]
         means += [float(np.mean(found))] if found else []
     return over_seeds(means)

@@ -38,12 +38,16 @@ MARKS = {"above": " ▲", "below": " ▼", "equivalent": " ="}
 
 @dataclass(frozen=True)
 class Shade:
-    """A field of the heat map: its number and the strength of its colour (-1 to 1)."""
+    """A field of the heat map: its number and the strength of its colour (-1 to 1).
+
+    ``empty`` where it has no number.
+    """
 
     place: Place
     text: str
     strength: float
     title: str
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,10 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
     places = {(r, e): results.place(r, e) for r in results.recipes for e in results.envs}
     found = compare_by_column(results, baseline)
     ranks = rank_recipes(results, baseline)
-    palette = colours(ranks.ranks, ranks.baseline)
+    palette = colours([rank.recipe for rank in ranks.ranks], ranks.baseline)
+    if not palette:
+        first = [row for row in results.recipes if row not in results.suite.yardsticks]
+        palette = colours(first, baseline if baseline in first else "")
     rows, axis = whiskers([*ranks.ranks, *ranks.yardsticks])
     return {
         "suite": results.suite,
@@ -158,6 +165,8 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "yardsticks": results.suite.yardsticks,
         "same": same_gradient(results),
         "counts": _counts(results),
+        "seeds": results.seeds,
+        "choice": describe_choice(results),
         "maps": [_heat_map(results, places, found, name) for name in METRICS],
         "ranking": ranks,
         "whiskers": rows,
@@ -242,13 +251,20 @@ def one_line(text: str) -> str:
 
 def _heat_map(results: Results, places: Places, found: Comparisons, name: str) -> HeatMap:
     values = {pair: _value(name, place, found.get(pair)) for pair, place in places.items()}
+    asked = {(c.recipe, c.column) for c in results.suite.cells if c.key in results.chosen}
     largest = max((abs(value) for value in values.values() if value is not None), default=0.0)
     scale = largest if name in SIGNED and largest > 0 else 1.0
     rows = [
         (
             recipe,
             [
-                _shade(name, places[recipe, column], found.get((recipe, column)), scale)
+                _shade(
+                    name,
+                    places[recipe, column],
+                    found.get((recipe, column)),
+                    scale,
+                    asked=(recipe, column) in asked,
+                )
                 for column in results.envs
             ],
         )
@@ -265,13 +281,16 @@ def _value(name: str, place: Place, found: Comparison | None) -> float | None:
     return None if value is None else value.mean
 
 
-def _shade(name: str, place: Place, found: Comparison | None, scale: float) -> Shade:
+def _shade(
+    name: str, place: Place, found: Comparison | None, scale: float, *, asked: bool
+) -> Shade:
     value = _value(name, place, found)
     where = f"{place.recipe} on {place.column}"
     if value is None:
         word = {"finished": "–", "refused": "n/a", "waiting": ""}.get(place.state, place.state)
-        why = place.reason or ("no value" if place.state == "finished" else place.state)
-        return Shade(place, word, 0.0, f"{where}: {why}")
+        words = {"finished": "no value", "waiting": "not computed" if asked else "not asked for"}
+        why = place.reason or words.get(place.state, place.state)
+        return Shade(place, word, 0.0, f"{where}: {why}", empty=True)
     strength = round(max(-1.0, min(1.0, value / scale)), 3)
     if name == "against":
         assert found is not None
@@ -326,10 +345,19 @@ def _env_plots(results: Results, palette: dict[str, int]) -> list[Plot]:
 
 def _counts(results: Results) -> list[tuple[str, int]]:
     states = Counter(result.state for result in results.cells.values())
-    missing = len(results.suite.cells) - len(results.cells)
+    missing = len(results.chosen - results.cells.keys())
     order = ("finished", "refused", "failed", "interrupted")
     found = [(state, states[state]) for state in order if states[state]]
     return [*found, ("not computed", missing)] if missing else found
+
+
+def describe_choice(results: Results) -> str:
+    """Return what a part of the suite was chosen by, and how large it is; empty for all of it."""
+    of = len(results.suite.cells)
+    if len(results.chosen) == of:
+        return ""
+    runs = "; and ".join(", ".join(words) for words in results.files.only)
+    return f"{runs}: {len(results.chosen):,} of the suite's {of:,} cells"
 
 
 def list_problems(results: Results) -> list[tuple[CellResult, int]]:

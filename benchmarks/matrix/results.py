@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ...envs.utils.seed_tests import seed_interval
@@ -139,6 +140,17 @@ class Results:
         """Return the suite."""
         return self.files.suite
 
+    @cached_property
+    def chosen(self) -> frozenset[str]:
+        """Return the keys of the cells that were asked for."""
+        return self.files.chosen()
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Return the suite's seeds that were asked for: all, where no ``--only seed=N`` chose."""
+        found = {cell.seed for cell in self.suite.cells if cell.key in self.chosen}
+        return tuple(seed for seed in self.suite.seeds if seed in found)
+
     @property
     def cells(self) -> Mapping[str, CellResult]:
         """Return the result of each cell that has one, by key."""
@@ -235,7 +247,7 @@ class Results:
 
     def common(self, recipes: Sequence[str]) -> list[str]:
         """Return the columns with a scale in which all rows have an area with every seed."""
-        seeds = len(self.suite.seeds)
+        seeds = len(self.seeds)
         return [
             column
             for column in self.envs
@@ -257,4 +269,4 @@ class Results:
         return recipes
 
     def _seeds(self, recipe: str, column: str) -> list[Cell]:
-        return [Cell(recipe=recipe, column=column, seed=seed) for seed in self.suite.seeds]
+        return [Cell(recipe=recipe, column=column, seed=seed) for seed in self.seeds]

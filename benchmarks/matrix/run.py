@@ -21,7 +21,13 @@ WAIT_S = 0.5
 
 
 def run_matrix(
-    suite: Suite, out: Path | str, executor: Executor, view: View, cells: Sequence[Cell] = ()
+    suite: Suite,
+    out: Path | str,
+    executor: Executor,
+    view: View,
+    cells: Sequence[Cell] = (),
+    *,
+    only: Sequence[str] = (),
 ) -> Board:
     """Compute the cells that have no finished result yet.
 
@@ -31,6 +37,7 @@ def run_matrix(
         executor: Runs the jobs; stopped at the end.
         view: Shows the progress.
         cells: The requested cells; all by default.
+        only: How they were chosen, as ``--only`` says it, for the report.
 
     Raises:
         BadValueError: The folder belongs to another suite.
@@ -41,6 +48,7 @@ def run_matrix(
     layout.root.mkdir(parents=True, exist_ok=True)
     with lock_folder(layout.root / "lock"), terminate_as_interrupt():
         layout.claim(suite)
+        layout.choose(only)
         board = Board(suite, layout, cells or suite.cells)
         try:
             with view:

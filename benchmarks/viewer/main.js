@@ -161,6 +161,8 @@ function start() {
   byId("about").textContent = Object.entries(data.about).map(([k, v]) => `${k} ${v}`).join(" · ") || data.place;
   byId("about").title = data.place;
   byId("step").parentElement.hidden = data.steps.length === 1 && !data.steps[0].tokens;
+  drawPair();
+  byId("crawl-symbols").hidden = !data.steps.some((step) => step.groups.some(hasCrawl));
   byId("notes").hidden = !data.notes.length;
   byId("notes").replaceChildren(...data.notes.map((note) => el("p", {}, note)));
   for (const what of ["step", "group", "path"]) byId(what).addEventListener("change", (event) => go({ [what]: Number(event.target.value) }));

@@ -16,10 +16,22 @@ import numpy as np
 from ...algos.core.forest import Edge, Path, Turn
 from ...algos.training.rollout_dump import Pieces, RolloutDump
 from ...envs.core.errors import BadValueError, MissingExtraError
+from .before_after import BeforeAfter
 from .sources import Source
 
 HERE = FilePath(__file__).parent
-SCRIPTS = ("model", "colour", "tokens", "inspector", "turns", "tree", "crawl", "find", "main")
+SCRIPTS = (
+    "model",
+    "colour",
+    "tokens",
+    "inspector",
+    "turns",
+    "tree",
+    "crawl",
+    "find",
+    "pair",
+    "main",
+)
 """Parts of the script, in order."""
 DIGITS = 4
 """Significant digits of numbers on the page."""
@@ -101,6 +113,7 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
         "about": {k: _whole(v) for k, v in source.about.items()},
         "notes": [_whole(note) for note in notes],
         "curve": [[step, _round(a), _round(b)] for step, a, b in source.curve],
+        "pair": None if source.before_after is None else _pair(source.before_after),
         "words": words.texts,
         "steps": [
             {
@@ -110,6 +123,25 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
                 "groups": [taken[s][g] for g in sorted(taken[s])],
             }
             for s in sorted(taken)
+        ],
+    }
+
+
+def _pair(pair: BeforeAfter) -> dict[str, Any]:
+    """Make the data of a task's two episodes."""
+    both = zip(pair.steps, (pair.before, pair.after), strict=True)
+    return {
+        "set": _whole(pair.name),
+        "task": _whole(pair.after.task_id),
+        "decoding": _whole(pair.after.decoding),
+        "episodes": [
+            {
+                "step": step,
+                "status": episode.status,
+                "return": _round(episode.total),
+                "turns": [[_whole(seen), _whole(wrote)] for seen, wrote in episode.turns()],
+            }
+            for step, episode in both
         ],
     }
 

@@ -14,6 +14,7 @@ from ...algos.core.forest_io import load_forest
 from ...algos.runs.run_dir import read_json, read_metrics
 from ...algos.training.rollout_dump import KIND, SUFFIX, Pieces, RolloutDump, read_dump, turn_pieces
 from ...envs.core.errors import BadValueError, DataError
+from .before_after import BeforeAfter, find_before_after
 from .recorded import recorded_episodes
 
 _STEP = re.compile(r"step-(\d+)-train")
@@ -31,6 +32,7 @@ class Source:
         steps: Groups by training step, in order.
         curve: Step, mean return and success of every step with metrics.
         notes: Sentences about missing data.
+        before_after: A task before and after training; None where a run was not evaluated twice.
     """
 
     title: str
@@ -39,6 +41,7 @@ class Source:
     steps: Sequence[RolloutDump] = ()
     curve: Sequence[tuple[int, float, float]] = ()
     notes: Sequence[str] = ()
+    before_after: BeforeAfter | None = None
 
 
 def read_source(place: str, steps: Collection[int] = (), tokenizer: str | None = None) -> Source:
@@ -106,6 +109,7 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
         steps=dumps,
         curve=_curve(root),
         notes=notes,
+        before_after=find_before_after(folder),
     )
 
 

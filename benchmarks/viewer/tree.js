@@ -57,7 +57,7 @@ function drawTree() {
   }, ...edges, ...leaves, ...nodes);
   byId("tree").replaceChildren(
     el("div", { class: "treebox" }, drawing),
-    el("p", { class: "hint" }, "Fill: the turn's mean in the chosen colouring. ◆ branch point, dashed: new session."));
+    el("p", { class: "hint" }, "Fill: the turn's mean in the chosen colouring."));
   markNode();
 }
 

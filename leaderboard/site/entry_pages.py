@@ -1,11 +1,21 @@
-"""The pages of one entry: description, scores, and every episode."""
+"""The pages of one entry: description, scores, and every episode.
+
+The episodes of an entry in an environment are one page and one compressed file beside it, from
+which a script of the site shows one task at a time: as a page per task they took fifty times the
+bytes. Texts that come again, as the first observation of every trial does, are stored once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...envs.core.digest import digest_of
+from ...envs.utils.untrusted_text import plain
 from ...envs.wrappers.record import RecordEpisodes, Transcript
 from ..entries_io.files import EntryFiles
 from ..ranking.board import reference_of
@@ -19,6 +29,11 @@ from .rendering import HERE, Folder, Renderer
 from .settings import SiteSettings
 
 _STAMP = "stamp.txt"
+_FORMAT = 1
+"""Of the files of episodes; written into every stamp."""
+_DATA = "episodes.js"
+_OWN = ("return", "turns")
+"""Metrics that stand elsewhere beside the episode."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class ShownEpisode:
 def write_entry_pages(
     renderer: Renderer, folder: Folder, one: Indexed, placed: Placed, settings: SiteSettings
 ) -> None:
-    """Write the entry's page, and one per task with its transcripts.
+    """Write the entry's page, and one per environment with its episodes.
 
     Transcripts of an unchanged entry are not written again. If the suite is not public, as that of
     a sealed season, the pages do not reveal the tasks.
@@ -85,22 +100,73 @@ def _write_transcripts(
     files = EntryFiles(settings.entries / one.entry_id)
     for cell in suite.cells:
         recorder = RecordEpisodes(make_cell_env(cell), None)
-        for task, episodes in _group_by_task(files.episodes(), cell.key).items():
-            text = renderer.text(
-                "task.html",
-                depth=4,
-                here="boards",
-                name=one.manifest.name,
-                entry_id=one.entry_id,
-                cell=cell,
-                task=task,
-                rules=recorder.inner.instructions,
-                tasks=cell.tasks,
-                episodes=[_replay(recorder, cell, episode) for episode in episodes],
-            )
-            folder.write(f"{home}/{cell.key}/{task}.html", text)
+        shown = {
+            task: [_replay(recorder, cell, episode) for episode in episodes]
+            for task, episodes in _group_by_task(files.episodes(), cell.key).items()
+        }
+        text = renderer.text(
+            "episodes.html",
+            depth=4,
+            here="boards",
+            name=one.manifest.name,
+            cell=cell,
+            rules=recorder.inner.instructions,
+            tasks=sorted(shown),
+        )
+        folder.write(f"{home}/{cell.key}/index.html", text)
+        folder.write(f"{home}/{cell.key}/{_DATA}", pack_episodes(shown))
         recorder.close()
     folder.write(f"{home}/{_STAMP}", stamp)
+
+
+def pack_episodes(shown: Mapping[int, Sequence[ShownEpisode]]) -> str:
+    """Return the script that holds episodes: JSON, compressed, and nothing that could run.
+
+    As a script it is read without a server too, where a page may fetch no file.
+    :func:`unpack_episodes` is its inverse.
+    """
+    texts: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return texts.setdefault(plain(text), len(texts))
+
+    tasks = {str(task): [_row(one, number) for one in listed] for task, listed in shown.items()}
+    data = {"format": _FORMAT, "texts": list(texts), "tasks": tasks}
+    raw = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+    packed = base64.b64encode(gzip.compress(raw, compresslevel=9, mtime=0)).decode()
+    return f'globalThis.packedEpisodes = "{packed}";\n'
+
+
+def unpack_episodes(script: str) -> dict[str, Any]:
+    """Return what :func:`pack_episodes` packed: texts, and the episodes of each task."""
+    return json.loads(gzip.decompress(base64.b64decode(script.split('"')[1])))
+
+
+def _row(one: ShownEpisode, number: Callable[[str], int]) -> dict[str, Any]:
+    """Return an episode with the numbers of its texts."""
+    script, end = one.transcript, one.transcript.observation
+    return {
+        "trial": one.episode.trial,
+        "run": one.episode.run,
+        "seed": one.episode.seed,
+        "status": one.status,
+        "return": round(one.total, 6),
+        "metrics": [[k, float(f"{v:.3g}")] for k, v in script.metrics.items() if k not in _OWN],
+        "error": one.episode.error or "",
+        "why": plain(one.episode.why or "") if one.episode.error else "",
+        "turns": [
+            [
+                number(turn.observation),
+                number(turn.action),
+                turn.session,
+                int(turn.valid),
+                round(turn.reward, 6),
+                [[key, round(value, 6)] for key, value in turn.terms.items() if value],
+            ]
+            for turn in script.steps
+        ],
+        "end": number(end) if end.strip() else None,
+    }
 
 
 def _replay(recorder: RecordEpisodes, cell: Cell, episode: Episode) -> ShownEpisode:
@@ -124,8 +190,10 @@ def _group_by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Epis
 
 def _stamp(verdict: Verdict, uploads: bool) -> str:
     """Return the hash of what transcripts depend on: entry, environments' code, templates."""
-    templates = [(HERE / "templates" / name).read_text() for name in ("base.html", "task.html")]
-    return digest_of((verdict.entry_digest, sorted(verdict.verifier.items()), uploads, templates))
+    templates = [(HERE / "templates" / name).read_text() for name in ("base.html", "episodes.html")]
+    return digest_of(
+        (_FORMAT, verdict.entry_digest, sorted(verdict.verifier.items()), uploads, templates)
+    )
 
 
 def _tasks(episodes: tuple[EpisodeResult, ...]) -> dict[str, dict[int, list[EpisodeResult]]]:

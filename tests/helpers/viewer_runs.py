@@ -166,3 +166,26 @@ def write_step(path: Path, forest: Forest, step: int) -> Path:
     about = {"recipe": "treegrpo", "env": "SearchQA-v0", "sampled": True}
     write_dump(path, replace(kept, step=step, about=about), Scores(), Letters())  # type: ignore[arg-type]
     return path
+
+
+def write_evaluations(root: Path) -> None:
+    """Two evaluations of two tasks: the first is solved at both, the second after training."""
+
+    def block(task: str, status: str, total: int, decoding: str, wrote: str) -> str:
+        rule = "=" * 78
+        return (
+            f"{rule}\n{task}: {status}, return {total}, {decoding}\n{rule}\n"
+            f"[turn 0: 9 tokens seen, 6 written, ended by stop; running]\nWhere?\n\n>>> look\n"
+            f"[turn 1: 5 tokens seen, 5 written, ended by stop; {status}]\nThere.\n>>> {wrote}\nnow"
+        )
+
+    how = "sampled at temperature 1"
+    before = [block("dev/0", "solved", 1, how, "a"), block("dev/1", "failed", 0, "greedy", "b")]
+    after = [
+        block("dev/0", "solved", 1, how, "c"),
+        block("dev/1", "solved", 1, how, "not seen before"),
+        block("dev/1", "solved", 1, "greedy", HOSTILE[0]),
+    ]
+    for step, blocks in ((0, before), (4, ["damaged"]), (10, after)):
+        file = root / "trajectories" / f"step-{step:06d}-dev.txt"
+        file.write_text("\n".join(blocks) + "\n", encoding="utf-8")

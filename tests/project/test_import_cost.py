@@ -42,3 +42,27 @@ def test_envs_import_nothing_heavy_and_stay_quick() -> None:
     assert loaded.isdisjoint(HEAVY), sorted(loaded.intersection(HEAVY))
     # CPU seconds beyond gymnasium's own import; the smallest of three, for busy machines.
     assert min(s["seconds"] for s in seen) < 0.8
+
+
+FIRST = """
+import json, sys
+from turngym.benchmarks.cli import main as cli
+
+def tell(self, text, **_):
+    print(json.dumps({"text": text, "modules": sorted(sys.modules)}))
+    raise SystemExit
+
+cli.PlainConsole.print = tell
+cli.main(["train", "--env", "Bandit-v0", "--steps", "1"])
+"""
+LATE = ("turngym.benchmarks.cli.train", "turngym.algos.training", "turngym.agents.engines")
+
+
+def test_train_speaks_before_it_loads_anything_heavy() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True, timeout=120
+    )
+    said = json.loads(done.stdout.splitlines()[0])
+    assert "loading libraries" in said["text"]
+    loaded = set(said["modules"])
+    assert loaded.isdisjoint((*HEAVY, *LATE)), sorted(loaded.intersection((*HEAVY, *LATE)))

@@ -56,6 +56,27 @@ def test_values_are_json_or_text() -> None:
     assert got == {"a": 1, "b": [1, 2], "c": "x y", "d": None, "e": "1=2", "f": True}
 
 
+@pytest.mark.parametrize("inside", [None, "notes.txt", "config.json"])
+def test_no_folder_hides_a_scripted_agent(
+    inside: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Folders of experiments are named "expert" and "random"; "heuristic" is PaperCrawler's."""
+    monkeypatch.chdir(tmp_path)
+    names = ("expert", "random")
+    for name in (*names, *(["heuristic"] if inside != "config.json" else [])):
+        Path(name, "checkpoints").mkdir(parents=True)  # as a run that has none yet
+        if inside is not None:
+            Path(name, inside).write_text("{}")
+    assert main(["eval", "--agent", *names, *MICRO, "--n", "2"]) == 0
+    assert "100.0%" in capsys.readouterr().out
+    words = ["eval", "--env", "PaperCrawler-v0", "--agent", "heuristic", *MICRO, "--n", "1"]
+    assert main(words) == 0
+    assert "heuristic" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("words", [["a"], ["=1"], ["a=1", "a=2"]])
 def test_bad_pairs_are_refused(words: list[str]) -> None:
     with pytest.raises(BadValueError, match="--eval-data"):

@@ -163,3 +163,11 @@ def test_the_navigation_lists_generated_pages(monkeypatch: pytest.MonkeyPatch) -
     ]
     with pytest.raises(BadValueError, match="@nothing"):
         site.navigation(["@nothing"])
+
+
+def test_choices_of_an_option_stand_one_by_one() -> None:
+    """Long choices in one word kept the column of meanings a few letters wide."""
+    page = command_page("train", "")
+    assert "| `blank`, `imitate` |" in page
+    assert "| `auto`, `float32`, `bfloat16`, `float16` |" in page
+    assert max(len(word) for word in re.findall(r"`([^`]+)`", page)) < 60

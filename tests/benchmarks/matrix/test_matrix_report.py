@@ -11,6 +11,7 @@ from helpers.tiny_matrix import filled, tiny
 
 from turngym.algos.recipes import ONE_GRADIENT
 from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.matrix_files import read_folder, read_packed, write_packed
 from turngym.benchmarks.matrix.report import one_line, split_words, write_report
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
@@ -170,3 +171,49 @@ def test_names_break_between_words() -> None:
     assert split_words("PaperCrawler-v0") == ["Paper", "Crawler"]
     assert split_words("SearchQA-v0") == ["Search", "QA"]
     assert split_words("Game24-v0") == ["Game24"]
+
+
+def test_what_was_left_out_on_purpose_is_not_missing(tmp_path: Path) -> None:
+    """A part chosen by --only is ranked over its own seeds, and what it is stands above it."""
+    suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"), seeds=range(3))
+    layout = filled(
+        tmp_path, suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]] if cell.column[0] == "B" else None
+    )
+    page, table = reported(tmp_path)
+    assert "9 cells finished, 9 cells not computed" in table  # everything was asked for
+    for cell in suite.cells:
+        if cell.seed == 2 or cell.recipe == "rloo":
+            layout.cell_file(cell).unlink(missing_ok=True)
+    layout.choose(["column=Bandit-v0", "seed=0", "seed=1", "row=ppo"])
+    layout.choose(["row=grpo", "env=Bandit-v0", "seed=0", "seed=1"])
+    page, table = reported(tmp_path)
+    assert "not computed" not in page + table
+    assert "4 of the suite's 18 cells" in table
+    assert "column=Bandit-v0, seed=0, seed=1, row=ppo" in page
+    assert "## Ranking" in table
+    assert "2 × 1" in page
+    assert "rows × columns, 2 seeds" in page
+    assert "*</td>" not in page  # no field lacks a seed
+    layout.choose([])
+    assert "cells not computed" in reported(tmp_path)[0]
+
+
+def test_fields_without_a_result_are_hatched(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "ppo"), ("Bandit-v0", "Password-v0"))
+    layout = filled(
+        tmp_path,
+        suite,
+        lambda cell: None if (cell.recipe, cell.column[0]) == ("ppo", "P") else [[1.0] * 4],
+    )
+    assert 'class="none waiting" title="ppo on Password-v0: not computed"' in reported(tmp_path)[0]
+    layout.choose(["row=grpo"])
+    layout.choose(["env=Bandit-v0"])
+    page = reported(tmp_path)[0]
+    assert 'class="none waiting" title="ppo on Password-v0: not asked for"' in page
+    packed = write_packed(read_folder(tmp_path), tmp_path / "one.jsonl")
+    again = read_packed(packed)
+    assert again.only == (("row=grpo",), ("env=Bandit-v0",))
+    assert again.chosen() == read_folder(tmp_path).chosen()
+    packed.write_text(packed.read_text().replace('["row=grpo"]', '["row=none"]'))
+    with pytest.raises(DataError, match="only"):
+        read_packed(packed)

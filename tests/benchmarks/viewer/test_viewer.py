@@ -10,7 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from helpers.viewer_runs import HOSTILE, write_run
+from helpers.viewer_runs import HOSTILE, write_evaluations, write_run
 
 import turngym.envs
 from turngym.agents.scripted import scripted, text_env
@@ -248,3 +248,34 @@ def test_a_broken_line_of_a_run_names_file_and_line(tmp_path: Path) -> None:
     file.write_text("\n".join([lines[0], lines[1][:50], *lines[2:]]), encoding="utf-8")
     with pytest.raises(DataError, match=r"train-tokens\.jsonl, line 2"):
         read_source(str(root))
+
+
+def test_the_page_opens_on_a_task_failed_before_and_solved_after(tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run")
+    (root / "trajectories" / "step-000010-train.txt").write_text("the first group of the step")
+    assert page_data(read_source(str(root)), 1e7)["pair"] is None  # no evaluation was kept
+    write_evaluations(root)
+    data = page_data(read_source(str(root)), 1e7)
+    pair = data["pair"]
+    assert (pair["set"], pair["task"], pair["decoding"]) == ("dev", "dev/1", "greedy")
+    assert [(e["step"], e["status"], e["return"]) for e in pair["episodes"]] == [
+        (0, "failed", 0),
+        (10, "solved", 1),
+    ]
+    assert pair["episodes"][0]["turns"] == [["Where?", "look"], ["There.", "b\nnow"]]
+    assert pair["episodes"][1]["turns"][1] == ["There.", HOSTILE[0] + "\nnow"]
+    assert "<img" not in render_page(data)
+    (root / "trajectories" / "step-000000-dev.txt").unlink()
+    (root / "trajectories" / "step-000004-dev.txt").unlink()
+    assert page_data(read_source(str(root)), 1e7)["pair"] is None  # one evaluation is no pair
+
+
+def test_every_sign_of_the_page_is_explained_on_it(tmp_path: Path) -> None:
+    """What the scripts draw beside words stands in the list of symbols."""
+    page = render_page(page_data(read_source(str(write_run(tmp_path / "run"))), 1e7))
+    explained = page[page.index('id="symbols"') : page.index('id="token-card"')]
+    script = Parts(page).texts["script"][1]
+    signs = set(re.findall(r"[\u2190-\u2bff]", re.sub(r"//[^\n]*|/\*.*?\*/", "", script)))
+    signs -= set("−")  # the minus sign of numbers
+    assert signs
+    assert {sign for sign in signs if sign not in explained} == set()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.browser import OpenPage
-from helpers.viewer_runs import write_run
+from helpers.viewer_runs import write_evaluations, write_run
 
 from turngym.benchmarks.viewer.page import page_data, render_page
 from turngym.benchmarks.viewer.sources import read_source
@@ -191,3 +191,26 @@ def test_the_theme_can_be_chosen(open_page: OpenPage, page_file: Path) -> None:
     light = page.evaluate(ground)
     page.keyboard.press("t")
     assert page.evaluate(ground) != light
+
+
+@pytest.mark.parametrize("width", ["desktop", "phone"])
+def test_a_task_before_and_after_stands_first(
+    open_page: OpenPage, tmp_path: Path, width: str
+) -> None:
+    root = write_run(tmp_path / "run")
+    write_evaluations(root)
+    out = root / "view.html"
+    out.write_text(render_page(page_data(read_source(str(root)), 1e7)), encoding="utf-8")
+    page = open_page(out, width=width)
+    assert fits(page)
+    pair = page.locator("#pair")
+    assert pair.locator(".side-by-side").count() == 2
+    heads = pair.locator(".side-by-side header").all_inner_texts()
+    assert "Before: step 0" in heads[0]
+    assert "✕ failed" in heads[0]
+    assert "✓ solved" in heads[1]
+    assert page.evaluate("window.hacked") is None
+    boxes = [one.bounding_box() for one in pair.locator(".side-by-side").all()]
+    assert (boxes[0]["y"] == boxes[1]["y"]) == (width == "desktop")
+    pair.get_by_role("button").click()
+    assert pair.locator(".sides").is_hidden()

@@ -49,7 +49,7 @@ PAGES = (
     "boards/tiny-v1-agents.html",
     "boards/tiny-v1-algorithms-1.html",
     "entries/tiny-v1/evil/index.html",
-    "entries/tiny-v1/evil/Password-v0/0.html",
+    "entries/tiny-v1/evil/Password-v0/index.html",
     "environments/index.html",
     "environments/tiny-v1/Fork-v0.html",
 )
@@ -116,8 +116,16 @@ def test_hostile_texts_are_only_text(site: str, open_page: OpenPage) -> None:
     assert page.locator("h1").inner_text().startswith(EVIL)
     assert page.title().startswith("<script>alert(1)")
     page.locator(".tiles a").first.press("Enter")
-    page.wait_for_url("**/0.html")
+    page.wait_for_url("**/Password-v0/index.html#0")
     assert "</pre><script>alert(3)</script>" in page.locator(".agent pre").first.inner_text()
+    assert "task 0" in page.locator("h1").inner_text()
+    assert page.get_by_role("link", name="previous").is_hidden()
+    page.get_by_role("link", name="next").press("Enter")
+    page.wait_for_url("**/index.html#2")
+    page.wait_for_function("document.querySelector('h1').textContent.includes('task 2')")
+    assert page.locator("#task").input_value() == "2"
+    assert page.locator(".episode").count() == 2
+    assert page.get_by_role("link", name="previous").is_visible()
     assert page.evaluate("window.name") == ""
 
 

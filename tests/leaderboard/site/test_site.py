@@ -18,10 +18,14 @@ from helpers.site_helpers import EVIL, index_of, make_demo
 
 from turngym.envs.utils.statistics import Estimate
 from turngym.envs.utils.untrusted_text import plain
+from turngym.envs.wrappers.record import RecordEpisodes
+from turngym.leaderboard.entries_io.files import EntryFiles
 from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.site import SiteSettings, build_site, formatting
 from turngym.leaderboard.site.charts import curves_of
+from turngym.leaderboard.site.entry_pages import ShownEpisode, pack_episodes, unpack_episodes
+from turngym.leaderboard.suites.digests import make_cell_env
 
 
 class Links(html.parser.HTMLParser):
@@ -75,7 +79,9 @@ def test_every_page_is_closed_and_every_link_leads_somewhere(demo: SiteSettings)
             if target.startswith(("http", "data:")):
                 outside.add(target.split(",")[0])
             elif not target.startswith("#"):
-                assert (page.parent / unquote(target)).resolve().is_file(), (page, target)
+                file, _, place = unquote(target).partition("#")
+                assert (page.parent / file).resolve().is_file(), (page, target)
+                assert not place or f"<option>{place}</option>" in (page.parent / file).read_text()
     assert outside == {"data:image/svg+xml", "https://example.org/x?a=1&b=2"}
 
 
@@ -91,7 +97,10 @@ def test_strangers_texts_are_escaped_everywhere(demo: SiteSettings) -> None:
     entry = demo.out / "entries" / "tiny-v1" / "evil"
     about = (entry / "index.html").read_text()
     assert "{{ 7*7 }}" in about
-    assert "&lt;/pre&gt;&lt;script&gt;alert(3)" in (entry / "Password-v0" / "0.html").read_text()
+    packed = (entry / "Password-v0" / "episodes.js").read_text()
+    assert re.fullmatch(r'globalThis\.packedEpisodes = "[A-Za-z0-9+/=]+";\n', packed)
+    found = unpack_episodes(packed)
+    assert "</pre><script>alert(3)</script>" in found["texts"]
 
 
 def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> None:
@@ -136,14 +145,38 @@ def test_every_page_says_what_open_suites_are_for(demo: SiteSettings) -> None:
 def test_entry_pages_tell_all(demo: SiteSettings) -> None:
     text = (demo.out / "entries" / "tiny-v1" / "broken" / "index.html").read_text()
     assert "agent_error" in text
-    transcript = (
-        demo.out / "entries" / "tiny-v1" / "broken" / "Password-v0" / "0.html"
-    ).read_text()
-    assert "gave up" in transcript
-    assert "counts as 0" in transcript
+    cell = demo.out / "entries" / "tiny-v1" / "broken" / "Password-v0"
+    (first, *_) = unpack_episodes((cell / "episodes.js").read_text())["tasks"]["0"]
+    assert first["error"] == first["status"] == "agent_error"
+    assert first["why"] == "the agent gave up"
+    assert "<option>0</option>" in (cell / "index.html").read_text()
     evil = (demo.out / "entries" / "tiny-v1" / "evil" / "index.html").read_text()
     assert "https://example.org/x?a=1&amp;b=2" in evil
     assert (demo.out / "environments" / "tiny-v1" / "Fork-v0.html").is_file()
+
+
+def test_an_entry_costs_few_files_and_bytes(demo: SiteSettings, suite: Suite) -> None:
+    """Two files for each environment, however many episodes, and a small part of their bytes."""
+    home = demo.out / "entries" / "tiny-v1" / "expert"
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert len(files) == 2 + 2 * len(suite.cells)
+    cell = next(cell for cell in suite.cells if cell.key == "Password-v0")
+    recorder = RecordEpisodes(make_cell_env(cell), None)
+    recorder.reset(seed=0, options={"split": cell.split, "task": 0})
+    recorder.step("never\x1b that")
+    episode = next(EntryFiles(demo.entries / "tiny-v1" / "expert").episodes())
+    shown = {i: [ShownEpisode(episode, recorder.transcript, 0.5)] * 3 for i in range(1000)}
+    packed = pack_episodes(shown)
+    assert len(packed) < 30 * 1000  # ten bytes an episode, and its page took 3,000
+    assert packed == pack_episodes(shown)
+    data = unpack_episodes(packed)
+    assert len(data["texts"]) == len(set(data["texts"])) <= 3
+    assert "never␚ that" in data["texts"]  # as it is shown: controls are named
+    (one, *_) = data["tasks"]["999"]
+    (step,) = recorder.transcript.steps
+    assert data["texts"][one["turns"][0][0]] == plain(step.observation)
+    assert one["turns"][0][2:5] == [0, int(step.valid), step.reward]
+    assert one["return"] == 0.5
 
 
 def test_refused_entries_are_listed(tmp_path: Path, suite: Suite, good: Path) -> None:
@@ -169,7 +202,7 @@ def test_a_second_build_replays_nothing_and_sweeps(
     )
     index = index_of(tmp_path, suite)
     count = build_site(index, settings)
-    page = settings.out / "entries" / "tiny-v1" / "two" / "Fork-v0" / "0.html"
+    page = settings.out / "entries" / "tiny-v1" / "two" / "Fork-v0" / "episodes.js"
     before = page.stat().st_mtime_ns
     monkeypatch.setattr("turngym.leaderboard.site.entry_pages._replay", None)
     assert build_site(index, settings) == count
