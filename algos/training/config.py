@@ -12,6 +12,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from ...agents.engines.http.settings import HttpSettings
 from ...agents.models.lora import LoraSettings
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
@@ -22,6 +23,7 @@ from ..evaluation.evaluate import EvalSet
 from ..learner.importance_weights import check_importance
 from ..learner.settings import LearnerSettings
 from ..rollouts.step_limits import StepLimits
+from ..runs.run_dir import BUDGET, SERVERS
 from .settings import TrainSettings, WarmStart
 
 
@@ -200,12 +202,14 @@ class TrainConfig(TrainSettings):
                 del found[name]
         if not self.learner.offload:  # likewise
             del found["learner"]["offload"]
+        if self.http == HttpSettings():  # likewise
+            del found["http"]
         return {**found, "model_digest": model_digest}
 
 
 def config_digest(resolved: Mapping[str, Any]) -> str:
-    """Return a stable hash of a configuration without its budget."""
-    return digest_of({k: v for k, v in resolved.items() if k != "budget"})
+    """Return a stable hash of a configuration without what may change when a run is resumed."""
+    return digest_of({k: v for k, v in resolved.items() if k not in (BUDGET, SERVERS)})
 
 
 def model_digest(name_or_path: str) -> str:
