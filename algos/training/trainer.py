@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...agents.engines.http.engine import HttpEngine
 from ...agents.models.loading import resolve_dtype
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
@@ -297,10 +298,12 @@ class Trainer(Closing):
     def _difference(self, policy: Any) -> Difference:
         """Return how the engine differs from the learner."""
         tokens, config = self.learner.models.tokens, self.config
-        sampled = resolve_dtype(config.engine_dtype, tokens.device)
+        kind, sampled = config.engine, resolve_dtype(config.engine_dtype, tokens.device)
+        if isinstance(self.engine, HttpEngine):
+            kind, sampled = self.engine.form
         return Difference(
             formats=not (tokens.exact and sampled == tokens.dtype),
-            kinds=config.engine != "transformers",
+            kinds=kind != "transformers",
             weights=sum(p.numel() for p in policy.parameters()),
             on_cpu=tokens.device.type == "cpu",
         )

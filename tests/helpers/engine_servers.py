@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ FLOAT32 = EngineSettings(engine_dtype="float32", device="cpu", max_batch=8)
 
 @contextmanager
 def engine_servers(
-    model: Path | str, count: int = 1, *, token: str = "", **more: Any
+    model: Path | str, count: int = 1, *, token: str = "", max_batch: int = 8, **more: Any
 ) -> Iterator[list[tuple[str, EngineHost]]]:
     """Serve the model ``count`` times; yield the addresses with what is behind them."""
     with ExitStack() as stack:
         found = []
         for _ in range(count):
-            host = EngineHost(str(model), FLOAT32, **more)
+            host = EngineHost(str(model), replace(FLOAT32, max_batch=max_batch), **more)
             stack.callback(host.close)
             found.append((stack.enter_context(serve_app(make_app(host, token=token))), host))
         yield found

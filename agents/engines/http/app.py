@@ -167,12 +167,12 @@ async def _answers(host: EngineHost, wanted: WeightsId, requests: Any) -> AsyncI
                 continue
             if item is None:
                 break
-            yield json_line(encode_answer(*item))
+            yield json_line(encode_answer(*item) | {"stats": host.newly_counted()})
         fault = None if work.cancelled() else work.exception()
         if fault is not None or work.cancelled():
             yield json_line({"failed": str(fault)[:2000]})
             return
-        yield json_line({"end": len(requests), "stats": host.newly_counted()})
+        yield json_line({"end": len(requests)})
     finally:
         work.cancel()
 

@@ -22,7 +22,7 @@ from typing import Any
 from ....envs.core.errors import BadValueError, EngineFault, EpisodeError, TurngymError
 from ....envs.utils.http import wait_in_thread
 from ..base import Completion, EngineSource, EngineStats, Request, check_request
-from .server import AbandonedCallError, EngineServer, LostCallError, StaleServerError
+from .server import AbandonedCallError, Answer, EngineServer, LostCallError, StaleServerError
 from .settings import HttpSettings
 from .weights import (
     DTYPES,
@@ -110,12 +110,17 @@ class HttpEngine:
         self._handles: dict[int, tuple[EngineServer, int]] = {}
         self._names = itertools.count()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._due = False
+        self._due, self._open = False, 0
         self._calls: set[asyncio.Task[None]] = set()
         if learner is None:
             self._weights = self._held()
         else:
             self.sync(learner, 0)
+
+    @property
+    def form(self) -> tuple[str, Any]:
+        """Return which engine samples on the servers, and in which number format."""
+        return self._servers[0].facts.engine, self._dtype
 
     @property
     def version(self) -> int:
@@ -141,8 +146,10 @@ class HttpEngine:
             EpisodeError: Requests are being sampled.
             EngineFault: A server refuses the weights, or none is there.
         """
-        if self._waiting or self._calls:
-            raise EpisodeError("engine: sync while requests are being sampled; await them first.")
+        if self._open:
+            raise EpisodeError(
+                f"engine: sync while {self._open} requests are being sampled; await them first."
+            )
         version = self.version + 1 if version is None else version
         weights = read_weights(model, self._dtype, keep=self._ranks.first)
 
@@ -219,17 +226,19 @@ class HttpEngine:
             request = replace(request, sampling=replace(request.sampling, max_tokens=limit))
         loop = asyncio.get_running_loop()
         if loop is not self._loop:  # another rollout: nothing of the last one is waited for
-            self._loop, self._waiting, self._due = loop, [], False
+            self._loop, self._waiting, self._due, self._open = loop, [], False, 0
             self._calls.clear()
             for server in self._servers:
                 server.running = 0
         owner, handle = self._handles.get(-1 if request.cache is None else request.cache, _NOWHERE)
         job = _Job(request, loop.create_future(), owner, handle)
         self._waiting.append(job)
+        self._open += 1
         self._plan()
         try:
             done = await job.answer
         finally:
+            self._open -= 1
             if job in self._waiting:
                 self._waiting.remove(job)
         self._count(EngineStats(prompt_tokens=len(ids), sampled_tokens=len(done.ids)))
@@ -293,14 +302,15 @@ class HttpEngine:
         loop = asyncio.get_running_loop()
         left = dict(enumerate(jobs))
 
-        def take(at: int, answer: Completion | TurngymError) -> None:
+        def take(at: int, answer: Completion | TurngymError, counted: EngineStats) -> None:
             if loop is self._loop:
                 server.running -= 1
+                self._count(EngineStats(cached_tokens=counted.cached_tokens))
                 self._settle(left.pop(at), server, answer)
                 self._plan()
 
-        def heard(at: int, answer: Completion | TurngymError) -> None:
-            loop.call_soon_threadsafe(take, at, answer)
+        def heard(at: int, answer: Completion | TurngymError, counted: EngineStats) -> None:
+            loop.call_soon_threadsafe(take, at, answer, counted)
 
         try:
             await self._ask(server, jobs, heard)
@@ -318,7 +328,7 @@ class HttpEngine:
         self,
         server: EngineServer,
         jobs: list[_Job],
-        heard: Callable[[int, Completion | TurngymError], None],
+        heard: Answer,
     ) -> None:
         """Make the call, and note how it went.
 
@@ -332,7 +342,7 @@ class HttpEngine:
             return all(job.answer.cancelled() for job in jobs)
 
         try:
-            stats = await wait_in_thread(lambda: server.generate(weights, asked, heard, gone))
+            await wait_in_thread(lambda: server.generate(weights, asked, heard, gone))
         except StaleServerError as fault:
             await self._hand_again(server, fault)
         except LostCallError as fault:
@@ -341,7 +351,6 @@ class HttpEngine:
             pass
         else:
             server.forgive()
-            self._count(EngineStats(cached_tokens=stats.cached_tokens))
 
     def _settle(self, job: _Job, server: EngineServer, answer: Completion | TurngymError) -> None:
         """Give a request's answer to who waits for it; one that failed there waits again."""

@@ -23,6 +23,7 @@ from .wire import (
     reply_bytes,
 )
 
+Answer = Callable[[int, Completion | TurngymError, EngineStats], None]
 PIECE_BYTES = 32 * 2**20
 """Bytes of one piece of an upload."""
 _REPLY_BYTES = 1 << 20
@@ -150,15 +151,15 @@ class EngineServer:
         self,
         weights: WeightsId,
         requests: Sequence[tuple[Request, int | None]],
-        answer: Callable[[int, Completion | TurngymError], None],
+        answer: Answer,
         gone: Callable[[], bool],
-    ) -> EngineStats:
+    ) -> None:
         """Have requests answered; ``answer`` is called for each in this thread.
 
         Args:
             weights: For these alone.
             requests: Each with the server's own cache handle or None.
-            answer: Takes the place of a request, and its answer.
+            answer: Takes the place of a request, its answer, and what the server counted since.
             gone: Whether nobody waits any more.
 
         Raises:
@@ -184,9 +185,8 @@ class EngineServer:
             reader.feed(block)
 
         self._send(client, "POST", "/generate", body, feed=feed)
-        if reader.stats is None:
+        if not reader.ended:
             raise LostCallError(f"{self.url} ended its answer before the last request was done.")
-        return reader.stats
 
     def tell(self, path: str) -> None:
         """Post to a path without a body.
@@ -240,10 +240,10 @@ class AnswerReader:
         weights: That the answer must be for.
         requests: That were asked.
         vocabulary: Number of token ids.
-        answer: Takes the place of a request, and its answer.
+        answer: Takes the place of a request, its answer, and what the server counted since.
 
     Attributes:
-        stats: What the server counted; None before the last line.
+        ended: Whether the last line has come.
     """
 
     def __init__(
@@ -251,14 +251,14 @@ class AnswerReader:
         weights: WeightsId,
         requests: Sequence[Request],
         vocabulary: int,
-        answer: Callable[[int, Completion | TurngymError], None],
+        answer: Answer,
     ) -> None:
         self._weights, self._requests = weights, requests
         self._vocabulary, self._answer = vocabulary, answer
         self._rest = b""
         self._begun = False
         self._done: set[int] = set()
-        self.stats: EngineStats | None = None
+        self.ended = False
 
     def feed(self, block: bytes) -> None:
         """Read what has come.
@@ -272,7 +272,7 @@ class AnswerReader:
                 self._read(parse_json(line))
 
     def _read(self, found: Any) -> None:
-        if not isinstance(found, Mapping) or self.stats is not None:
+        if not isinstance(found, Mapping) or self.ended:
             raise ValueError("a line that is no object, or one behind the end")
         if not self._begun:
             if WeightsId.read(found.get("weights")) != self._weights:
@@ -283,7 +283,7 @@ class AnswerReader:
         elif "end" in found:
             if len(self._done) != len(self._requests):
                 raise ValueError(f"{len(self._done)} of {len(self._requests)} answers")
-            self.stats = decode_stats(found.get("stats"))
+            self.ended = True
         else:
             self._take(found)
 
@@ -292,8 +292,9 @@ class AnswerReader:
         if type(at) is not int or not 0 <= at < len(self._requests) or at in self._done:
             raise ValueError(f"an answer to request {str(at)[:40]!r}, or a second one")
         answer = decode_answer(found, self._requests[at], self._vocabulary)
+        stats = decode_stats(found.get("stats"))
         self._done.add(at)
-        self._answer(at, answer)
+        self._answer(at, answer, stats)
 
 
 def _client(timeout_s: float, most: int = _REPLY_BYTES, attempts: int = 1) -> HttpClient:

@@ -117,7 +117,7 @@ class Facts:
         if found.get("max_open") is not None:
             _integer(found["max_open"], "max_open", 1)
         held = None if found.get("weights") is None else WeightsId.read(found["weights"])
-        names = {name: found.get(name) for name in cls.__slots__ if name != "weights"}
+        names: dict[str, Any] = {k: found.get(k) for k in cls.__slots__ if k != "weights"}
         return cls(**names, weights=held)
 
 
@@ -164,7 +164,8 @@ def _read_sampling(sampling: dict[str, Any]) -> Sampling:
         raise ValueError(f"stop is no list of at most {_MAX_STOPS} texts")
     if not all(isinstance(text, str) and len(text) <= _MAX_STOP_CHARS for text in stop):
         raise ValueError(f"stop holds what is no text of at most {_MAX_STOP_CHARS} characters")
-    return Sampling(**sampling | {"stop": tuple(stop)})
+    settings: dict[str, Any] = sampling | {"stop": tuple(stop)}
+    return Sampling(**settings)
 
 
 def encode_answer(at: int, answer: Completion | BaseException) -> dict[str, Any]:

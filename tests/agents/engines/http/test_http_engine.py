@@ -305,7 +305,7 @@ def test_a_cpu_gives_no_memory_back(two: Served, tiny_model: Path, tokenizer: An
         EngineHost(str(tiny_model), FLOAT32, sleep=True)
     assert httpx.post(two[0][0] + "/sleep").status_code == 422
     assert httpx.post(two[0][0] + "/wake").json() == {"asleep": False}
-    with pytest.raises(BadValueError, match="http.sleep is on"):
+    with pytest.raises(BadValueError, match=r"http\.sleep is on"):
         http_engine(urls(two), tokenizer, sleep=True)
 
 
