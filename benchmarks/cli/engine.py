@@ -68,7 +68,7 @@ def run(command: Command) -> None:
         import uvicorn
 
         from ...agents.engines.http.app import make_app
-        from ...agents.engines.http.host import EngineHost
+        from ...agents.engines.serving import host_engine
     except ModuleNotFoundError as error:
         if error.name not in ("uvicorn", "fastapi", "starlette"):
             raise
@@ -80,7 +80,7 @@ def run(command: Command) -> None:
     # The address comes before the model, which may take minutes.
     with bind_socket(command.host, command.port, "engine serve") as bound:
         folder = None if command.weights_folder is None else Path(command.weights_folder)
-        engine = EngineHost(model, command.settings, weights_folder=folder, sleep=command.sleep)
+        engine = host_engine(model, command.settings, weights_folder=folder, sleep=command.sleep)
         app = make_app(engine, token=token)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         bound.listen(_WAITING)

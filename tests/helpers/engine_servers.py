@@ -15,6 +15,7 @@ from turngym.agents.engines.http.app import make_app
 from turngym.agents.engines.http.engine import HttpEngine
 from turngym.agents.engines.http.host import EngineHost
 from turngym.agents.engines.http.settings import HttpSettings
+from turngym.agents.engines.serving import host_engine
 
 FLOAT32 = EngineSettings(engine_dtype="float32", device="cpu", max_batch=8)
 
@@ -27,7 +28,7 @@ def engine_servers(
     with ExitStack() as stack:
         found = []
         for _ in range(count):
-            host = EngineHost(str(model), replace(FLOAT32, max_batch=max_batch), **more)
+            host = host_engine(str(model), replace(FLOAT32, max_batch=max_batch), **more)
             stack.callback(host.close)
             found.append((stack.enter_context(serve_app(make_app(host, token=token))), host))
         yield found

@@ -9,14 +9,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ....envs.core.errors import BadValueError, DataError, EpisodeError
-from ...models.loading import load_model, load_tokenizer, resolve_device, resolve_dtype
-from ..base import Completion, CopiedEngine, Request
-from ..factory import EngineSettings, build_engine
+from ..base import Completion, Request, TrainingEngine
 from .weights import file_digest, fingerprint, load_weights, tokenizer_digest
 from .wire import Facts, WeightsId
 
@@ -29,48 +27,46 @@ class StaleError(EpisodeError):
     """A request for other weights than those here."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Hosted:
+    """What is served.
+
+    Attributes:
+        engine: Samples, in this process.
+        shelf: A model in main memory through which weights reach the engine.
+        tokenizer: Of the model.
+        name: Of the engine.
+        dtype: Number format of sampling.
+        max_batch: Actions that are sampled at a time.
+        can_sleep: Whether the engine gives its card's memory back when it is told to.
+    """
+
+    engine: TrainingEngine
+    shelf: Any
+    tokenizer: Any
+    name: str
+    dtype: str
+    max_batch: int
+    can_sleep: bool = False
+
+
 class EngineHost:
     """Samples in one thread; every call may come from any other.
 
     Args:
-        model: Folder or hub name of the starting model.
-        settings: Which engine, and how it samples.
+        hosted: What is served.
         weights_folder: Folder from which weights may be read; None refuses files.
-        sleep: Whether the engine is to give its card's memory back when it is told to.
 
     Raises:
-        BadValueError: A model that the engine cannot sample from, an engine that takes no weights,
-            or one that cannot sleep.
-        MissingExtraError: The engine's package is not installed.
+        DataError: No such folder.
     """
 
-    def __init__(
-        self,
-        model: str,
-        settings: EngineSettings,
-        *,
-        weights_folder: Path | None = None,
-        sleep: bool = False,
-    ) -> None:
-        if "weight_sync" not in settings.row().can or settings.engine == "http":
-            raise BadValueError(
-                f"engine serve: the engine {settings.engine!r} cannot be served; it must sample in "
-                "this process and take new weights. Choose transformers or vllm."
-            )
+    def __init__(self, hosted: Hosted, *, weights_folder: Path | None = None) -> None:
         self._folder = None if weights_folder is None else weights_folder.resolve()
         if self._folder is not None and not self._folder.is_dir():
             raise DataError(f"--weights-folder: {weights_folder} is not a folder.")
-        tokenizer = load_tokenizer(model)
-        self._engine = build_engine(model, tokenizer, settings)
-        device = resolve_device(settings.device)
-        dtype = resolve_dtype(settings.engine_dtype, device)
-        self._shelf = load_model(model, dtype=dtype, device="cpu")
-        if settings.engine == "vllm" and settings.vllm.prove_sync:
-            self._engine.prove_sync(self._shelf)  # type: ignore[attr-defined]
-        self._can_sleep = _prepare_sleep(self._engine, settings, device.type, sleep)
-        self._dtype = str(dtype).removeprefix("torch.")
-        self._name, self._max_batch = settings.engine, settings.max_batch
-        self._tokenizer = tokenizer_digest(tokenizer)
+        self._hosted, self._engine, self._shelf = hosted, hosted.engine, hosted.shelf
+        self._tokenizer = tokenizer_digest(hosted.tokenizer)
         self.weights: WeightsId | None = WeightsId(0, fingerprint(self._shelf))
         self._spool = Path(tempfile.mkdtemp(prefix="turngym-weights-"))
         self._most_bytes = sum(4 * t.numel() for t in self._shelf.state_dict().values()) + (1 << 24)
@@ -83,17 +79,17 @@ class EngineHost:
 
     def facts(self) -> Facts:
         """Return what clients need to know."""
-        engine = self._engine
+        engine, hosted = self._engine, self._hosted
         return Facts(
-            engine=self._name,
+            engine=hosted.name,
             vocabulary=engine.vocabulary,
             max_context=engine.max_context,
-            max_batch=self._max_batch,
+            max_batch=hosted.max_batch,
             max_open=getattr(engine, "max_open", None),
-            dtype=self._dtype,
+            dtype=hosted.dtype,
             tokenizer=self._tokenizer,
             weights=self.weights,
-            can_sleep=self._can_sleep,
+            can_sleep=hosted.can_sleep,
             folder=self._folder is not None,
         )
 
@@ -164,10 +160,14 @@ class EngineHost:
         """
         if self._folder is None:
             raise BadValueError("this server reads no files; start it with --weights-folder.")
-        path = (self._folder / name).resolve()
+        try:
+            path = (self._folder / name).resolve()
+            there = path.is_file()
+        except OSError as fault:
+            raise DataError(f"{name[:200]!r}: {fault.strerror}.") from None
         if not path.is_relative_to(self._folder):
             raise BadValueError(f"{name[:200]!r} is not in the folder of weights.")
-        if not path.is_file():
+        if not there:
             raise DataError(f"{name[:200]!r}: no such file in the folder of weights.")
         self._take(wanted, path)
 
@@ -253,7 +253,7 @@ class EngineHost:
         Raises:
             BadValueError: The engine cannot.
         """
-        if not self._can_sleep:
+        if not self._hosted.can_sleep:
             raise BadValueError(
                 "this server's engine cannot give memory back; start it with --sleep on a GPU."
             )
@@ -286,20 +286,3 @@ class EngineHost:
             return work()
 
         return self._start(run()).result()
-
-
-def _prepare_sleep(engine: Any, settings: EngineSettings, device: str, sleep: bool) -> bool:
-    """Let an engine on a card fix its cache; return whether it can give memory back.
-
-    Raises:
-        BadValueError: It was asked for, and the engine cannot.
-    """
-    if sleep and device == "cpu":
-        raise BadValueError("--sleep: the engine computes on a CPU, where nothing is given back.")
-    if settings.engine == "vllm":
-        if sleep:
-            raise BadValueError("--sleep: with --engine vllm the option is --vllm.sleep.")
-        return settings.vllm.sleep
-    if isinstance(engine, CopiedEngine):
-        engine.settle(0, in_turn=sleep)
-    return sleep

@@ -132,7 +132,7 @@ class VllmEngine(CopiedEngine):
                 f"engine: sync while {len(self._jobs)} requests are being sampled; await them "
                 "first."
             )
-        self._wake()
+        self.wake()
         try:
             if self.settings.lora_rank and has_adapters(model):
                 self._swap_adapter(model)
@@ -188,7 +188,8 @@ class VllmEngine(CopiedEngine):
             self._llm.sleep(level=1)
             self._asleep = True
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Take the memory back that :meth:`rest` gave."""
         if self._asleep:
             self._llm.wake_up()
             self._asleep = False
@@ -235,7 +236,7 @@ class VllmEngine(CopiedEngine):
     def _accept(self, request: Request) -> _Job:
         ids, limit = check_request(request, self._vocabulary, self._max_context)
         stop_set = self._stops.index(request.sampling.stop)
-        self._wake()
+        self.wake()
         draft = self._draft_of(request, limit)
         key = self._hand_in(draft)
         self._jobs[key] = job = _Job(key, draft, stop_set)

@@ -36,6 +36,10 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 def assert_close(one: Path, two: Path, step: int) -> None:
     for mine, theirs in zip(rows(one), rows(two), strict=True):
         assert mine == pytest.approx(theirs, abs=NOISE, rel=NOISE)
+    assert_close_weights(one, two, step)
+
+
+def assert_close_weights(one: Path, two: Path, step: int) -> None:
     a, b = final_weights(one, step), final_weights(two, step)
     assert a.keys() == b.keys()
     assert max(float((a[k] - b[k]).abs().max()) for k in a) < NOISE
@@ -59,12 +63,15 @@ def test_two_servers_give_the_run_of_one_process_to_the_bit(
     assert same(final_weights(tmp_path / "here", 2), final_weights(tmp_path / "there", 2))
 
 
-def test_a_server_lost_in_mid_run_changes_nothing(tiny_model: Path, tmp_path: Path) -> None:
-    setup = config(tiny_model, budget=Budget(steps=3))
+def test_a_server_lost_in_mid_run_and_others_after_a_resume_change_nothing(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup = config(tiny_model, budget=Budget(steps=3), checkpoint_every=1)
     run(setup, tmp_path / "here")
+    first_part = replace(setup, budget=Budget(steps=2))
     with engine_servers(tiny_model) as first, ExitStack() as second:
         urls = first[0][0], second.enter_context(engine_servers(tiny_model))[0][0]
-        with Trainer(over(setup, *urls), tmp_path / "there") as trainer:
+        with Trainer(over(first_part, *urls), tmp_path / "there") as trainer:
             inner = trainer.train_step
 
             def step() -> dict[str, float]:
@@ -74,20 +81,14 @@ def test_a_server_lost_in_mid_run_changes_nothing(tiny_model: Path, tmp_path: Pa
 
             trainer.train_step = step  # type: ignore[method-assign]
             trainer.run()
-    assert_close(tmp_path / "here", tmp_path / "there", 3)
-
-
-def test_a_run_resumes_with_servers_elsewhere(tiny_model: Path, tmp_path: Path) -> None:
-    setup = config(tiny_model, budget=Budget(steps=4))
-    run(setup, tmp_path / "here")
-    for steps in (2, 4):
-        with engine_servers(tiny_model) as served:
-            part = over(replace(setup, budget=Budget(steps=steps)), served[0][0])
-            run(part, tmp_path / "there")
-    mine = [row for row in rows(tmp_path / "here") if "loss/policy" in row]
-    theirs = [row for row in rows(tmp_path / "there") if "loss/policy" in row]
+    with engine_servers(tiny_model) as served:
+        run(over(setup, served[0][0]), tmp_path / "there")
+    mine, theirs = (
+        [row for row in rows(tmp_path / name) if "loss/policy" in row] for name in ("here", "there")
+    )
     for one, two in zip(mine, theirs, strict=True):
         assert one == pytest.approx(two, abs=NOISE, rel=NOISE)
+    assert_close_weights(tmp_path / "here", tmp_path / "there", 3)
 
 
 @contextmanager

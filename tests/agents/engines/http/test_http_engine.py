@@ -23,6 +23,7 @@ from turngym.agents.engines.http.app import make_app
 from turngym.agents.engines.http.host import EngineHost
 from turngym.agents.engines.http.settings import HttpSettings
 from turngym.agents.engines.local.engine import TransformersEngine
+from turngym.agents.engines.serving import host_engine
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.envs.core.errors import (
     BadValueError,
@@ -98,7 +99,7 @@ def test_a_seed_means_the_same_as_in_this_process(two: Served, net: Any, tokeniz
 def test_one_row_at_a_time_is_the_same_to_the_bit(tiny_model: Path, tokenizer: Any) -> None:
     net = load_model(tiny_model, device="cpu")
     alone = EngineSettings(engine_dtype="float32", device="cpu", max_batch=1)
-    host = EngineHost(str(tiny_model), alone)
+    host = host_engine(str(tiny_model), alone)
     here = TransformersEngine(net, tokenizer, dtype="float32", max_batch=1)
     try:
         with serve_app(make_app(host)) as url:
@@ -151,7 +152,7 @@ def test_bfloat16_servers_get_bfloat16(
 
     monkeypatch.setattr("turngym.agents.engines.http.engine.write_weights", seen)
     half = EngineSettings(engine_dtype="bfloat16", device="cpu", max_batch=4)
-    host = EngineHost(str(tiny_model), half)
+    host = host_engine(str(tiny_model), half)
     try:
         with serve_app(make_app(host)) as url:
             eng = http_engine([url], tokenizer, net)
@@ -302,7 +303,7 @@ def test_health_and_metrics_say_what_is_there(two: Served) -> None:
 
 def test_a_cpu_gives_no_memory_back(two: Served, tiny_model: Path, tokenizer: Any) -> None:
     with pytest.raises(BadValueError, match="on a CPU"):
-        EngineHost(str(tiny_model), FLOAT32, sleep=True)
+        host_engine(str(tiny_model), FLOAT32, sleep=True)
     assert httpx.post(two[0][0] + "/sleep").status_code == 422
     assert httpx.post(two[0][0] + "/wake").json() == {"asleep": False}
     with pytest.raises(BadValueError, match=r"http\.sleep is on"):
@@ -323,8 +324,8 @@ def test_servers_that_do_not_fit_are_refused(
     with pytest.raises(BadValueError, match="started without --weights-folder"):
         http_engine(urls(two), tokenizer, net, weights_folder=str(tmp_path))
     with pytest.raises(BadValueError, match="cannot be served"):
-        EngineHost(str(tiny_model), EngineSettings(engine="http"))
+        host_engine(str(tiny_model), EngineSettings(engine="http"))
     with pytest.raises(DataError, match="is not a folder"):
-        EngineHost(str(tiny_model), FLOAT32, weights_folder=tmp_path / "none")
+        host_engine(str(tiny_model), FLOAT32, weights_folder=tmp_path / "none")
     with pytest.raises(BadValueError, match=r"Expected a server of `turngym engine serve`"):
         http_engine(["http://127.0.0.1:9"], tokenizer)
