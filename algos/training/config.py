@@ -202,6 +202,8 @@ class TrainConfig(TrainSettings):
                 del found[name]
         if not self.learner.offload:  # likewise
             del found["learner"]["offload"]
+        if self.vllm.tensor_parallel == 1:  # likewise
+            del found["vllm"]["tensor_parallel"]
         if self.http == HttpSettings():  # likewise
             del found["http"]
         return {**found, "model_digest": model_digest}
