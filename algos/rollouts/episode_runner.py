@@ -391,6 +391,10 @@ class EpisodeRunner:
     def leave(self, handle: EpisodeHandle) -> None:
         """Release a handle: its episode is over, or nobody will continue it."""
         handle.done = True
+        self.forget_cache(handle)
+
+    def forget_cache(self, handle: EpisodeHandle) -> None:
+        """Release the engine's cache entries of an episode that goes on later."""
         for context in handle.contexts.values():
             self._release(handle, context)
 
