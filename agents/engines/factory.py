@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ...envs.core.errors import BadValueError, UnknownNameError
 from .base import EngineSource, Requirement, TrainingEngine
+from .http.settings import HttpSettings
 from .vllm.settings import PACKAGE, VllmSettings
 
 Ability = Literal["weight_sync", "top_logprobs", "cache_handles"]
@@ -55,6 +56,12 @@ ENGINES: dict[str, EngineRow] = {
         settings=VllmSettings,
         can=frozenset({"weight_sync", "top_logprobs"}),
     ),
+    "http": EngineRow(
+        about="has servers sample, those of `turngym engine serve`",
+        entry_point="turngym.agents.engines.http.engine:build",
+        settings=HttpSettings,
+        can=frozenset({"weight_sync", "top_logprobs", "cache_handles"}),
+    ),
 }
 
 
@@ -86,14 +93,16 @@ class EngineSettings:
 
     Attributes:
         engine: What samples: transformers in this process from a copy of the weights, vllm (extra
-            vllm), or an engine that a plugin registered. The name is looked up by :meth:`row`, so
-            that a plugin may run after the command line was read.
+            vllm), http (servers of `turngym engine serve`), or an engine that a plugin registered.
+            The name is looked up by :meth:`row`, so that a plugin may run after the command line
+            was read.
         engine_dtype: Number format of sampling.
         max_batch: Maximum number of actions that are sampled at a time.
         max_context: Maximum tokens of context and action together; left out: the model's own
             limit.
         device: Where the model runs: auto, cpu or cuda.
         vllm: Settings of the engine vllm.
+        http: Settings of the engine http, whose servers decide max_batch and device themselves.
     """
 
     engine: str = "transformers"
@@ -102,6 +111,7 @@ class EngineSettings:
     max_context: int | None = None
     device: str = "auto"
     vllm: VllmSettings = field(default_factory=VllmSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
 
     def __post_init__(self) -> None:
         if self.max_batch < 1:

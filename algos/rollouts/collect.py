@@ -30,6 +30,8 @@ class RolloutBatch:
         filtered: Whether groups could be left out.
         share: The part of a whole step that this is: below 1 where the budget ended it.
         unused_tokens: Tokens of groups that were begun beside the last ones and not needed.
+        carried: Groups that go on in the next step; None where each step plays its groups to an
+            end.
     """
 
     all: Forest
@@ -38,6 +40,7 @@ class RolloutBatch:
     filtered: bool = False
     share: float = 1.0
     unused_tokens: int = 0
+    carried: int | None = None
 
     @classmethod
     def whole(cls, groups: Sequence[Group]) -> RolloutBatch:
@@ -53,6 +56,8 @@ class RolloutBatch:
             row["rollout/groups_left_out"] = float(len(self.all.groups) - len(self.trained.groups))
         if self.unused_tokens:
             row["rollout/tokens_unused"] = float(self.unused_tokens)
+        if self.carried is not None:
+            row["rollout/groups_carried"] = float(self.carried)
         return row
 
 

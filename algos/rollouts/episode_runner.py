@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ...agents.engines.base import Completion, CopiedEngine, Engine, Request, Sampling
+from ...agents.engines.base import Completion, Engine, Request, Sampling
 from ...agents.rendering.factory import Renderer
 from ...agents.scripted import text_env
 from ...envs.core.batched_calls import call_env
@@ -178,7 +178,7 @@ class EpisodeRunner:
         self.sampling = sampling if sampling.stop else replace(sampling, stop=base_env.stop)
         self.max_context = max_context or engine.max_context
         self.record_states = record_states
-        self.max_open = engine.max_open if isinstance(engine, CopiedEngine) else None
+        self.max_open: int | None = getattr(engine, "max_open", None)
         self.record_gold = False  # whether contexts begin with the accepted final answers
         self.hints: ContextLogprobs | None = None  # what demonstrations turns hold, if any
         self.fault = ""  # the last error message of a failed environment
@@ -391,6 +391,10 @@ class EpisodeRunner:
     def leave(self, handle: EpisodeHandle) -> None:
         """Release a handle: its episode is over, or nobody will continue it."""
         handle.done = True
+        self.forget_cache(handle)
+
+    def forget_cache(self, handle: EpisodeHandle) -> None:
+        """Release the engine's cache entries of an episode that goes on later."""
         for context in handle.contexts.values():
             self._release(handle, context)
 

@@ -87,12 +87,25 @@ def rollout_metrics(forest: Forest) -> dict[str, float]:
     return {key: float(value) for key, value in row.items()}
 
 
-def lag_metrics(forest: Forest, version: int) -> dict[str, float]:
-    """Return how many updates the sampling weights were behind ``version``."""
+def lag_metrics(forest: Forest, version: int, *, of_tokens: bool = False) -> dict[str, float]:
+    """Return how many updates the sampling weights were behind ``version``.
+
+    Args:
+        forest: What was sampled.
+        version: Number of updates of the weights that are trained.
+        of_tokens: Also by token, and the share of tokens that are behind at all: where the turns
+            of one episode were sampled by different weights.
+    """
     lags = [version - turn.version for turn in _all_turns(forest)]
     if not lags:
         return {}
-    return {"rollout/lag_mean": float(np.mean(lags)), "rollout/lag_max": float(max(lags))}
+    row = {"rollout/lag_mean": float(np.mean(lags)), "rollout/lag_max": float(max(lags))}
+    if of_tokens:
+        counts = np.array([len(turn.act_ids) for turn in _all_turns(forest)], dtype=np.float64)
+        late, every = np.array(lags), max(1.0, counts.sum())
+        row["rollout/lag_token_mean"] = float(counts @ late / every)
+        row["rollout/lagged_tokens_frac"] = float(counts @ (late > 0) / every)
+    return row
 
 
 def response_metrics(turns: Sequence[Turn]) -> dict[str, float]:

@@ -54,6 +54,9 @@ METRICS: Mapping[str, str] = {
     "dropped, as it had enough; in no budget",
     "rollout/lag_mean": "updates between the weights that sampled and those that are trained, mean",
     "rollout/lag_max": "the same, largest",
+    "rollout/lag_token_mean": "the same, mean over sampled tokens",
+    "rollout/lagged_tokens_frac": "share of sampled tokens whose weights were not the newest",
+    "rollout/groups_carried": "groups that are not complete and go on in the next step",
     "engine/prefix_hit_frac": "share of the requests' context tokens that the engine had cached",
     # after the recipe's shapers and judges
     "shaped/return_mean": "mean return of a path",

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 BUDGET = "budget"
 """The part of a configuration that may change when a run is resumed."""
+SERVERS = "http"
+"""Likewise: where engine servers are, and how patient to be with them."""
 MEMORY = frozenset({"max_batch", "learner.micro_batch_tokens", "learner.gradient_checkpointing"})
 """Settings that may change too: they decide what fits into memory, and nothing else."""
 
@@ -116,12 +118,14 @@ class RunDir(Closing):
             (self.root / name).mkdir(exist_ok=True)
 
     def check_config(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Refuse a configuration that differs in more than budget and memory."""
+        """Refuse a configuration that differs in more than budget, servers and memory."""
         was, now = _flat(old), _flat(new)
         differing = [
             f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
             for key in sorted(was.keys() | now.keys())
-            if was.get(key) != now.get(key) and key.split(".")[0] != BUDGET and key not in MEMORY
+            if was.get(key) != now.get(key)
+            and key.split(".")[0] not in (BUDGET, SERVERS)
+            and key not in MEMORY
         ]
         if differing:
             raise BadValueError(

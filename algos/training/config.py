@@ -12,16 +12,20 @@ from typing import Any
 
 import gymnasium as gym
 
+from ...agents.engines.http.settings import HttpSettings
 from ...agents.models.lora import LoraSettings
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
+from ..core.annotators import OldLogprobs
 from ..core.recipe import Recipe
 from ..evaluation.defaults import TASKS
 from ..evaluation.evaluate import EvalSet
-from ..learner.importance_weights import check_importance
+from ..learner.importance_weights import check_importance, why_no_importance
 from ..learner.settings import LearnerSettings
+from ..rollouts.partial import check_partial
 from ..rollouts.step_limits import StepLimits
+from ..runs.run_dir import BUDGET, SERVERS
 from .settings import TrainSettings, WarmStart
 
 
@@ -157,6 +161,8 @@ class TrainConfig(TrainSettings):
         self.row()  # the engine exists: plugins have run by now
         self._check_lag()
         check_importance(self.recipe, self.importance_cap, self.reject_above)
+        if self.partial_rollouts is not None:
+            self._check_partial(self.partial_rollouts)
         if self.max_lag and self.recipe.tracker is not None:
             raise BadValueError(
                 f"recipe {self.recipe.name!r}: max_lag is {self.max_lag}, but "
@@ -192,20 +198,46 @@ class TrainConfig(TrainSettings):
                 "no rejection."
             )
 
+    def _check_partial(self, share: float) -> None:
+        """Refuse partial rollouts where they would make no sense."""
+        why = why_no_importance(self.recipe)
+        if OldLogprobs(source="sampled") in self.recipe.used_annotators:
+            why = None  # the ratio itself corrects
+        check_partial(self.recipe, share, why)
+        for name, value, reason in (
+            ("max_lag", self.max_lag, "plays whole steps ahead"),
+            ("budget.tokens", self.budget.tokens, "counts groups, which are complete only later"),
+            ("budget.calls", self.budget.calls, "counts groups, which are complete only later"),
+        ):
+            if value is not None:
+                raise BadValueError(
+                    f"training: partial_rollouts is {share}, but {name} ({value}) {reason}. Leave "
+                    "one of them out."
+                )
+        if self.importance_cap == 0:
+            raise BadValueError(
+                f"training: partial_rollouts is {share}, so tokens are older than the weights that "
+                "are trained, but importance_cap is 0. Leave it out, or give a cap such as 2."
+            )
+
     def resolved(self, model_digest: str) -> dict[str, Any]:
         """Return all settings as JSON data, with the digest of the starting model."""
         found = plain_data(self)
-        for name in ("warm_start", "reject_above"):
+        for name in ("warm_start", "reject_above", "partial_rollouts"):
             if getattr(self, name) is None:  # as in runs from before there was such a thing
                 del found[name]
         if not self.learner.offload:  # likewise
             del found["learner"]["offload"]
+        if self.vllm.tensor_parallel == 1:  # likewise
+            del found["vllm"]["tensor_parallel"]
+        if self.http == HttpSettings():  # likewise
+            del found["http"]
         return {**found, "model_digest": model_digest}
 
 
 def config_digest(resolved: Mapping[str, Any]) -> str:
-    """Return a stable hash of a configuration without its budget."""
-    return digest_of({k: v for k, v in resolved.items() if k != "budget"})
+    """Return a stable hash of a configuration without what may change when a run is resumed."""
+    return digest_of({k: v for k, v in resolved.items() if k not in (BUDGET, SERVERS)})
 
 
 def model_digest(name_or_path: str) -> str:

@@ -17,8 +17,10 @@ from ...envs.core.errors import BadValueError
 from ..core.forest import Group
 from ..core.protocols import Rollout, Start
 from ..evaluation.evaluate import EvalSet
+from ..learner.importance_weights import USUAL_CAP, why_no_importance
 from ..learner.learner import Learner
 from ..rollouts import EpisodeRunner
+from ..rollouts.partial import PartialRollouts
 from ..runs.process_group import Channel, Ranks, SharedCounter
 from .config import TrainConfig
 
@@ -136,6 +138,33 @@ def make_runner(
     runner.record_gold = what is None and config.recipe.reads_gold
     runner.hints = config.recipe.hints if what is None else None
     return runner
+
+
+def make_partial(
+    config: TrainConfig, engine: TrainingEngine, ranks: Ranks
+) -> PartialRollouts | None:
+    """Return what plays a run's steps where these leave groups unfinished; None where they do not.
+
+    Raises:
+        BadValueError: Groups are played elsewhere, or by several processes.
+    """
+    if config.partial_rollouts is None:
+        return None
+    if not ranks.alone or isinstance(engine, GroupEngine):
+        where = "by actors" if isinstance(engine, GroupEngine) else "by several processes"
+        raise BadValueError(
+            f"training: partial_rollouts is {config.partial_rollouts}, but groups are played "
+            f"{where}, each to its end. Play them in one process, whose engine may be servers "
+            "(--engine http), or leave partial_rollouts out."
+        )
+    return PartialRollouts(config.partial_rollouts)
+
+
+def usual_cap(config: TrainConfig) -> float | None:
+    """Return the cap of importance weights: partial rollouts have one without being asked."""
+    if config.importance_cap is None and config.partial_rollouts is not None:
+        return None if why_no_importance(config.recipe) else USUAL_CAP
+    return config.importance_cap
 
 
 def check_overlap(engine: TrainingEngine, max_lag: int | None) -> None:

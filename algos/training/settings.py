@@ -102,6 +102,10 @@ class TrainSettings(EngineSettings):
         max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
             playing behind training); 0 plays in a thread, but in turn. Left out: in turn. From 1
             up, a CPU's rounding may depend on what runs at the same time.
+        partial_rollouts: Share of a step's groups after which it ends; the others are kept, go on
+            under the next weights and are trained on when they are complete (partial rollouts).
+            Each step begins so many new groups that as many are open as before. For recipes of
+            chains in one process. Left out: a step plays all of its groups to an end.
         importance_cap: Cap of the truncated importance weight pi_learner / pi_engine of each token,
             against lag and the engine's rounding (typically 2); 0 for no such weights. Left out: 2
             where the engine is another program (vllm), or engine or learner computes in half
@@ -130,6 +134,7 @@ class TrainSettings(EngineSettings):
     records: Literal["all", "metrics"] = "all"
     keep_rollouts: int = 2
     max_lag: int | None = None
+    partial_rollouts: float | None = None
     importance_cap: float | None = None
     reject_above: float | None = None
     weights: Literal["float32", "bfloat16"] = "float32"

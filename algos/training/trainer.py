@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...agents.engines.http.engine import HttpEngine
 from ...agents.models.loading import resolve_dtype
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
@@ -71,7 +72,15 @@ from .checkpoint import (
 )
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import Credited, assign_credit
-from .engines import EngineMaker, check_overlap, make_engine, make_runner, settle
+from .engines import (
+    EngineMaker,
+    check_overlap,
+    make_engine,
+    make_partial,
+    make_runner,
+    settle,
+    usual_cap,
+)
 from .policy import check_teacher, load_policy
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
@@ -174,7 +183,8 @@ class Trainer(Closing):
             team=Team(self.ranks.learner),
         )
         settle(self.engine, self.learner)
-        asked = config.importance_cap, config.reject_above
+        self.partial = make_partial(config, self.engine, self.ranks)
+        asked = usual_cap(config), config.reject_above
         self.guard = protection(config.recipe, self._difference(policy), *asked)
         self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
@@ -265,7 +275,9 @@ class Trainer(Closing):
             clock.lap("wait")
             if rollouts.warning:
                 self.report.note(rollouts.warning)
-            row = rollout_metrics(played.all) | lag_metrics(played.all, self.counters.step)
+            of_tokens = self.partial is not None
+            lag = lag_metrics(played.all, self.counters.step, of_tokens=of_tokens)
+            row = rollout_metrics(played.all) | lag
             row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
             learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
@@ -297,10 +309,12 @@ class Trainer(Closing):
     def _difference(self, policy: Any) -> Difference:
         """Return how the engine differs from the learner."""
         tokens, config = self.learner.models.tokens, self.config
-        sampled = resolve_dtype(config.engine_dtype, tokens.device)
+        kind, sampled = config.engine, resolve_dtype(config.engine_dtype, tokens.device)
+        if isinstance(self.engine, HttpEngine):
+            kind, sampled = self.engine.form
         return Difference(
             formats=not (tokens.exact and sampled == tokens.dtype),
-            kinds=config.engine != "transformers",
+            kinds=kind != "transformers",
             weights=sum(p.numel() for p in policy.parameters()),
             on_cpu=tokens.device.type == "cpu",
         )
@@ -308,10 +322,15 @@ class Trainer(Closing):
     async def _play(self, step: int) -> Rollouts:
         before = self.engine.stats
         so_far, runner = self._played[step - 1], self._runner()
-        left = self._left(so_far)
-        played = await play_step(self.config.recipe, runner, self.tasks, so_far, left)
+        if self.partial is None:
+            left = self._left(so_far)
+            played = await play_step(self.config.recipe, runner, self.tasks, so_far, left)
+        else:
+            played = await self.partial.play(self.config.recipe, runner, self.tasks, so_far)
         self._played[step] = so_far.after(played.all.groups)
         warning = fault_warning(step, played.all, runner.fault)
+        if self.partial is not None and self.partial.warning:
+            warning, self.partial.warning = f"{warning} {self.partial.warning}".strip(), ""
         return Rollouts(played=played, warning=warning, stats=self.engine.stats - before)
 
     def _left(self, played: Played) -> StepLimits:
@@ -426,6 +445,8 @@ class Trainer(Closing):
             counters = load_checkpoint(newest, self.learner)
             if self.tasks.state():  # a source without state has no file
                 self.tasks.load(load_memory(newest))
+            if self.partial is not None:
+                self.partial.load(counters.step, load_memory(newest))
             self.engine.sync(self.learner.whole_policy(), counters.step)
             self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
         self.writer.resume(counters.step, counters.metrics_bytes)
@@ -450,7 +471,10 @@ class Trainer(Closing):
             self.counters.seconds = self._elapsed()
             self.counters.metrics_bytes = self.writer.dir.metrics_size()
             what = self.learner, self.tokenizer, self.counters, self.config.keep
-            save_checkpoint(self.writer.checkpoints, *what, self.tasks.state())
+            memory = self.tasks.state()
+            if self.partial is not None:
+                memory = self.partial.state(self.counters.step)
+            save_checkpoint(self.writer.checkpoints, *what, memory)
         return self.counters.step
 
     def _log(self, row: dict[str, float]) -> None:

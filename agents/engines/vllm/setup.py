@@ -94,7 +94,7 @@ def engine_arguments(
         settings: Of this engine.
 
     Raises:
-        BadValueError: Sleep on a CPU.
+        BadValueError: Sleep on a CPU, or more cards per engine than this process may use.
         UnknownNameError: No such number format.
     """
     device = vllm_device()
@@ -104,6 +104,8 @@ def engine_arguments(
             "VllmSettings.sleep is on, but this vLLM computes on a CPU: engine and learner share "
             "ordinary memory and there is nothing to give back. Leave it off."
         )
+    launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    _check_cards(settings.tensor_parallel, on_cpu=on_cpu, launched=launched)
     arguments: dict[str, Any] = {
         "model": model,
         "dtype": str(resolve_dtype(dtype, device)).removeprefix("torch."),
@@ -124,12 +126,41 @@ def engine_arguments(
     else:
         arguments["gpu_memory_utilization"] = settings.gpu_memory_frac
         arguments["enable_sleep_mode"] = settings.sleep
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if launched:
             # else every process of torchrun would take the first card: so vLLM reads LOCAL_RANK
             arguments |= {
                 "distributed_executor_backend": "external_launcher",
                 "tensor_parallel_size": 1,
             }
+    if settings.tensor_parallel > 1:
+        # one more process per card, all of this machine; the sampler lives in each of them
+        arguments |= {
+            "distributed_executor_backend": "mp",
+            "tensor_parallel_size": settings.tensor_parallel,
+        }
     if settings.lora_rank:
         arguments |= {"enable_lora": True, "max_lora_rank": settings.lora_rank, "max_loras": 1}
     return arguments
+
+
+def _check_cards(wanted: int, *, on_cpu: bool, launched: bool) -> None:
+    """Refuse to cut an engine up over cards that are not there, or not its own.
+
+    Raises:
+        BadValueError: That was asked for.
+    """
+    if wanted == 1:
+        return
+    if launched:
+        raise BadValueError(
+            f"VllmSettings.tensor_parallel is {wanted}, but {os.environ['WORLD_SIZE']} processes "
+            "run here, each with an engine on the card of its own learner. Serve engines over "
+            "several cards beside them: `turngym engine serve --engine vllm "
+            f"--vllm.tensor-parallel {wanted}` on cards that CUDA_VISIBLE_DEVICES leaves to it, "
+            "and --engine http here."
+        )
+    if not on_cpu and wanted > torch.cuda.device_count():
+        raise BadValueError(
+            f"VllmSettings.tensor_parallel is {wanted}, but this process sees "
+            f"{torch.cuda.device_count()} cards (CUDA_VISIBLE_DEVICES)."
+        )

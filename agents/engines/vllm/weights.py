@@ -47,6 +47,23 @@ def reload(worker: Any, model: Any) -> None:
         worker.model_runner.reload_weights(weights_iterator=plain_weights(model))
 
 
+def write(model: Any, path: str) -> None:
+    """Write the weights for processes that cannot see the model."""
+    from safetensors.torch import save_file
+
+    # cloned: tied weights share memory, which such a file cannot say
+    save_file({name: t.to("cpu").clone() for name, t in plain_weights(model)}, path)
+
+
+def reload_file(worker: Any, path: str) -> None:
+    """Do what :func:`reload` does with the weights of a file; each process takes its part."""
+    from safetensors import safe_open
+
+    with torch.no_grad(), safe_open(path, framework="pt") as file:
+        weights = ((name, file.get_tensor(name)) for name in file.keys())  # noqa: SIM118
+        worker.model_runner.reload_weights(weights_iterator=weights)
+
+
 @torch.no_grad()
 def learner_logprobs(model: Any, context: Sequence[int], action: Sequence[int]) -> Floats:
     """Return the learner's log-probability of each token ``[n]`` of a given action."""

@@ -1,0 +1,288 @@
+"""The engine behind a server: a thread with an event loop of its own, and the weights it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ....envs.core.errors import BadValueError, DataError, EpisodeError
+from ..base import Completion, Request, TrainingEngine
+from .weights import file_digest, fingerprint, load_weights, tokenizer_digest
+from .wire import Facts, WeightsId
+
+T = TypeVar("T")
+DRAIN_S = 60.0
+"""How long new weights wait for requests that are still being sampled, in seconds."""
+
+
+class StaleError(EpisodeError):
+    """A request for other weights than those here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosted:
+    """What is served.
+
+    Attributes:
+        engine: Samples, in this process.
+        shelf: A model in main memory through which weights reach the engine.
+        tokenizer: Of the model.
+        name: Of the engine.
+        dtype: Number format of sampling.
+        max_batch: Actions that are sampled at a time.
+        can_sleep: Whether the engine gives its card's memory back when it is told to.
+    """
+
+    engine: TrainingEngine
+    shelf: Any
+    tokenizer: Any
+    name: str
+    dtype: str
+    max_batch: int
+    can_sleep: bool = False
+
+
+class EngineHost:
+    """Samples in one thread; every call may come from any other.
+
+    Args:
+        hosted: What is served.
+        weights_folder: Folder from which weights may be read; None refuses files.
+
+    Raises:
+        DataError: No such folder.
+    """
+
+    def __init__(self, hosted: Hosted, *, weights_folder: Path | None = None) -> None:
+        self._folder = None if weights_folder is None else weights_folder.resolve()
+        if self._folder is not None and not self._folder.is_dir():
+            raise DataError(f"--weights-folder: {weights_folder} is not a folder.")
+        self._hosted, self._engine, self._shelf = hosted, hosted.engine, hosted.shelf
+        self._tokenizer = tokenizer_digest(hosted.tokenizer)
+        self.weights: WeightsId | None = WeightsId(0, fingerprint(self._shelf))
+        self._spool = Path(tempfile.mkdtemp(prefix="turngym-weights-"))
+        self._most_bytes = sum(4 * t.numel() for t in self._shelf.state_dict().values()) + (1 << 24)
+        self._taking, self._counting = threading.Lock(), threading.Lock()
+        self._reported = self._engine.stats
+        self._running = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def facts(self) -> Facts:
+        """Return what clients need to know."""
+        engine, hosted = self._engine, self._hosted
+        return Facts(
+            engine=hosted.name,
+            vocabulary=engine.vocabulary,
+            max_context=engine.max_context,
+            max_batch=hosted.max_batch,
+            max_open=getattr(engine, "max_open", None),
+            dtype=hosted.dtype,
+            tokenizer=self._tokenizer,
+            weights=self.weights,
+            can_sleep=hosted.can_sleep,
+            folder=self._folder is not None,
+        )
+
+    def metrics(self) -> dict[str, int]:
+        """Return counts since the start, and how many requests are being sampled."""
+        return asdict(self._engine.stats) | {"running": self._running}
+
+    def newly_counted(self) -> dict[str, int]:
+        """Return the tokens that were counted since the last call of this method."""
+        with self._counting:
+            before, self._reported = self._reported, self._engine.stats
+            return asdict(self._reported - before)
+
+    # ------------------------------------------------------------------ sampling
+
+    def generate(
+        self,
+        wanted: WeightsId,
+        requests: Sequence[Request],
+        answer: Callable[[int, Completion | BaseException], None],
+    ) -> Future[None]:
+        """Sample, and call ``answer`` in the engine's thread for each request as it is done.
+
+        Cancelling the future gives up what is not done.
+
+        Raises:
+            StaleError: Other weights are here; through the future.
+        """
+        return self._start(self._generate(wanted, requests, answer))
+
+    async def _generate(
+        self,
+        wanted: WeightsId,
+        requests: Sequence[Request],
+        answer: Callable[[int, Completion | BaseException], None],
+    ) -> None:
+        if self.weights != wanted:
+            raise StaleError(f"other weights are here: {self.weights}, not {wanted}.")
+
+        async def one(at: int, request: Request) -> None:
+            found: Completion | BaseException
+            try:
+                found = await self._engine.generate(request)
+            except Exception as fault:  # noqa: BLE001 - told to who asked
+                found = fault
+            answer(at, found)
+
+        self._running += len(requests)
+        try:
+            await asyncio.gather(*(one(at, request) for at, request in enumerate(requests)))
+        finally:
+            self._running -= len(requests)
+
+    def release(self, handles: Sequence[int]) -> None:
+        """Forget cache handles that a client will not use again."""
+        self._loop.call_soon_threadsafe(lambda: [self._engine.release(h) for h in handles])
+
+    # ------------------------------------------------------------------ weights
+
+    def take_file(self, wanted: WeightsId, name: str) -> None:
+        """Load weights from a file in the folder of weights.
+
+        Raises:
+            BadValueError: Files are not taken, the name leads elsewhere, or the weights are of
+                another model.
+            DataError: There is no such file, or it is not the one that was announced.
+            EpisodeError: Requests are being sampled, and do not end.
+        """
+        if self._folder is None:
+            raise BadValueError("this server reads no files; start it with --weights-folder.")
+        try:
+            path = (self._folder / name).resolve()
+            there = path.is_file()
+        except OSError as fault:
+            raise DataError(f"{name[:200]!r}: {fault.strerror}.") from None
+        if not path.is_relative_to(self._folder):
+            raise BadValueError(f"{name[:200]!r} is not in the folder of weights.")
+        if not there:
+            raise DataError(f"{name[:200]!r}: no such file in the folder of weights.")
+        self._take(wanted, path)
+
+    def receive(self, digest: str, at: int, piece: bytes) -> int:
+        """Add a piece of an upload at byte ``at``; return how many bytes are there now.
+
+        A piece that came before is written again; one that leaves a hole is not taken.
+
+        Raises:
+            BadValueError: More bytes than weights of this model can have.
+        """
+        path = self._upload(digest)
+        here = path.stat().st_size if path.exists() else 0
+        if at > here:
+            return here
+        if at + len(piece) > self._most_bytes:
+            raise BadValueError(
+                f"more than {self._most_bytes:,} bytes; weights of the model here have fewer."
+            )
+        with path.open("r+b" if here else "wb") as file:
+            file.seek(at)
+            file.write(piece)
+        return path.stat().st_size
+
+    def take_upload(self, wanted: WeightsId) -> None:
+        """Load weights that were uploaded; the upload is deleted, whatever it was.
+
+        Raises:
+            BadValueError: The weights are of another model.
+            DataError: The upload is not there or not whole.
+            EpisodeError: Requests are being sampled, and do not end.
+        """
+        path = self._upload(wanted.digest)
+        if self.weights == wanted:
+            path.unlink(missing_ok=True)
+            return
+        if not path.exists():
+            raise DataError(f"no upload of {wanted.digest}.")
+        try:
+            self._take(wanted, path)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _upload(self, digest: str) -> Path:
+        """Return the file of an upload; another one that was begun is given up."""
+        name = hashlib.sha256(digest.encode()).hexdigest()
+        for other in self._spool.iterdir():
+            if other.name != name:
+                other.unlink(missing_ok=True)
+        return self._spool / name
+
+    def _take(self, wanted: WeightsId, path: Path) -> None:
+        with self._taking:
+            if self.weights == wanted:
+                return
+            if (found := file_digest(path)) != wanted.digest:
+                raise DataError(
+                    f"the file of version {wanted.version} has the digest {found}; expected "
+                    f"{wanted.digest}. It was cut off or changed on the way."
+                )
+            load_weights(path, self._shelf)
+            self._start(self._sync(wanted)).result()
+
+    async def _sync(self, wanted: WeightsId) -> None:
+        """Hand the shelf's weights to the engine once nothing is sampled any more."""
+        end = self._loop.time() + DRAIN_S
+        while self._running:
+            if self._loop.time() > end:
+                raise EpisodeError(
+                    f"{self._running} requests are still being sampled after {DRAIN_S:.0f} s; "
+                    "await them before new weights."
+                )
+            await asyncio.sleep(0.005)
+        self.weights = None  # until they are whole
+        self._engine.sync(self._shelf, wanted.version)
+        self.weights = wanted
+
+    # ------------------------------------------------------------------ sleeping
+
+    def sleep(self) -> None:
+        """Give the card's memory back until somebody asks again.
+
+        Raises:
+            BadValueError: The engine cannot.
+        """
+        if not self._hosted.can_sleep:
+            raise BadValueError(
+                "this server's engine cannot give memory back; start it with --sleep on a GPU."
+            )
+        self._call(self._engine.rest)
+
+    def wake(self) -> None:
+        """Take the memory back; a request does so too."""
+        wake = getattr(self._engine, "wake", None)
+        if wake is not None:
+            self._call(wake)
+
+    def close(self) -> None:
+        """Give up what is being sampled and end the thread."""
+        self._call(self._cancel)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        shutil.rmtree(self._spool, ignore_errors=True)
+
+    def _cancel(self) -> None:
+        for task in asyncio.all_tasks(self._loop):
+            if task is not asyncio.current_task(self._loop):
+                task.cancel()
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _call(self, work: Callable[[], T]) -> T:
+        async def run() -> T:
+            return work()
+
+        return self._start(run()).result()

@@ -1,0 +1,49 @@
+"""Settings of the engine that asks servers, readable without torch or an HTTP client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....envs.core.errors import BadValueError
+from ....envs.utils.http import check_url
+
+TOKEN_VARIABLE = "TURNGYM_ENGINE_TOKEN"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpSettings:
+    """Where the engine servers of `turngym engine serve` are, and how weights get there.
+
+    Attributes:
+        urls: Their addresses, as http://HOST:8300; each takes requests as it has room.
+        weights_folder: Folder that this machine and all servers see, where weights are handed over
+            as files; left out: they are uploaded in pieces.
+        token_variable: Environment variable with the servers' token; where it is not set none is
+            sent.
+        timeout_s: Seconds that one attempt to have requests answered may take; the requests of an
+            attempt that took longer are played elsewhere.
+        weights_timeout_s: Seconds that a server may take to load new weights.
+        attempts: Failures in a row after which a server counts as lost; a run whose servers are
+            all lost stops, saved.
+        sleep: Between rollouts, let the servers give their cards' memory back, for servers on the
+            learner's cards.
+    """
+
+    urls: tuple[str, ...] = ()
+    weights_folder: str | None = None
+    token_variable: str = TOKEN_VARIABLE
+    timeout_s: float = 600.0
+    weights_timeout_s: float = 600.0
+    attempts: int = 5
+    sleep: bool = False
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            check_url(url, "HttpSettings.urls")
+        if len({url.rstrip("/") for url in self.urls}) != len(self.urls):
+            raise BadValueError(f"HttpSettings.urls names a server twice: {list(self.urls)}.")
+        for name, least in (("timeout_s", 0.001), ("weights_timeout_s", 0.001), ("attempts", 1)):
+            if not getattr(self, name) >= least:
+                raise BadValueError(
+                    f"HttpSettings.{name} is {getattr(self, name)}; expected at least {least}."
+                )

@@ -1,0 +1,282 @@
+"""Partial rollouts: a step ends once enough groups are complete; the others go on in the next one.
+
+The longest episodes then hold up no update. What they have so far stays as it was sampled: every
+turn has its tokens' log-probabilities and the version of the weights that sampled it, and the turns
+after an update are sampled by newer weights, in contexts that are read anew (as in Kimi k1.5,
+arXiv 2501.12599, section 2.6.2, at turns instead of token segments). Truncated importance weights
+correct for what is older than the weights that are trained.
+
+The clock is the number of turns: all open episodes take one turn, then the complete groups are
+counted. So what a step trains on is a function of seed and weights and not of the time that
+anything took, and a run repeats and resumes to the bit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...agents.engines.base import Completion
+from ...agents.scripted import text_env
+from ...envs.core.errors import BadValueError, DataError, EnvFault
+from ..core.forest import Group, Tree, Turn
+from ..core.forest_io import group_from_json, group_to_json
+from ..core.protocols import Start, TaskSource
+from ..core.recipe import Recipe
+from .budget import GroupBudget
+from .chains import Chains
+from .collect import RolloutBatch
+from .episode_runner import EpisodeHandle, EpisodeRunner
+from .step_limits import Played
+
+
+@dataclass(slots=True, eq=False)
+class OpenGroup:
+    """A group that was begun.
+
+    Attributes:
+        start: Its task and seed.
+        task_id: The environment's id of the task.
+        handles: Its episodes.
+        trees: What each of them has played.
+        faults: Episodes that never began, as the environment is broken.
+    """
+
+    start: Start
+    task_id: str
+    handles: list[EpisodeHandle]
+    trees: list[Tree]
+    faults: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all episodes are over."""
+        return all(handle.done for handle in self.handles)
+
+    def closed(self) -> Group:
+        """Return the group as rollouts do."""
+        return Group(self.start.uid, self.task_id, self.trees, faults=self.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """A group between two steps, as it is written down."""
+
+    start: Start
+    task_id: str
+    trees: tuple[tuple[Turn, ...], ...]
+    digests: tuple[str, ...]
+
+
+class PartialRollouts:
+    """Plays steps that leave groups unfinished, and keeps these.
+
+    Args:
+        share: Share of ``groups_per_step`` that must be complete for a step to end.
+
+    Attributes:
+        warning: Why episodes were begun anew after the last resume; empty where none were.
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._open: list[OpenGroup] = []
+        self._resumed: list[_Pause] = []
+        self._pauses: dict[int, tuple[_Pause, ...]] = {}
+        self.warning = ""
+
+    async def play(
+        self, recipe: Recipe, runner: EpisodeRunner, tasks: TaskSource, before: Played
+    ) -> RolloutBatch:
+        """Play the next step until enough groups are complete.
+
+        Args:
+            recipe: Its rollout is :class:`Chains`, see :func:`check_partial`.
+            runner: Plays the turns.
+            tasks: The tasks; new ones follow those that were begun.
+            before: What the run has played until here.
+        """
+        rollout = recipe.rollout
+        assert isinstance(rollout, Chains)
+        for pause in self._resumed:
+            self._open.append(await self._restored(runner, rollout, pause))
+        self._resumed = []
+        begun = before.total.groups + len(self._open)
+        missing = recipe.groups_per_step - len(self._open)
+        starts = tasks.starts_from(before.steps + 1, begun, 0, missing) if missing > 0 else []
+        self._open += await asyncio.gather(*(_begin(runner, rollout, start) for start in starts))
+        needed = max(1, math.ceil(self._share * recipe.groups_per_step))
+        while sum(group.complete for group in self._open) < min(needed, len(self._open)):
+            await asyncio.gather(
+                *(
+                    runner.turn(handle, tree)
+                    for group in self._open
+                    for handle, tree in zip(group.handles, group.trees, strict=True)
+                    if not handle.done
+                )
+            )
+        done = [group.closed() for group in self._open if group.complete]
+        self._open = [group for group in self._open if not group.complete]
+        for group in self._open:
+            for handle in group.handles:
+                runner.forget_cache(handle)  # new weights come, and a resumed run has none
+        step = before.steps + 1
+        self._pauses = {step - 1: self._pauses.get(step - 1, ()), step: self._paused()}
+        return replace(RolloutBatch.whole(done), carried=len(self._open))
+
+    # ------------------------------------------------------------------ over a restart
+
+    def state(self, step: int) -> dict[str, Any]:
+        """Return the groups that were open after a step, as JSON data."""
+        return {
+            "open_groups": [
+                {
+                    "start": asdict(one.start),
+                    "digests": list(one.digests),
+                    "group": group_to_json(_group_of(one)),
+                }
+                for one in self._pauses.get(step, ())
+            ]
+        }
+
+    def load(self, step: int, state: Mapping[str, Any]) -> None:
+        """Take what :meth:`state` returned; its episodes are played back before the next step.
+
+        Raises:
+            DataError: It is damaged.
+        """
+        try:
+            pauses = [_pause_of(row) for row in state["open_groups"]]
+        except (KeyError, TypeError, ValueError) as fault:
+            raise DataError(
+                f"checkpoint: the groups that were open are damaged ({fault!r}). Delete the "
+                "newest checkpoint to resume from the one before."
+            ) from fault
+        self._resumed, self._pauses = pauses, {step: tuple(pauses)}
+
+    def _paused(self) -> tuple[_Pause, ...]:
+        return tuple(
+            _Pause(
+                group.start,
+                group.task_id,
+                tuple(tuple(tree.turns) for tree in group.trees),
+                tuple(text_env(handle.env).digest() for handle in group.handles),
+            )
+            for group in self._open
+        )
+
+    async def _restored(self, runner: EpisodeRunner, rollout: Chains, pause: _Pause) -> OpenGroup:
+        """Take a group's recorded actions again; anew from the start where the world differs."""
+        group = await _begin(runner, rollout, pause.start)
+        if not group.faults:
+            played = zip(group.handles, group.trees, pause.trees, strict=True)
+            for handle, tree, turns in played:
+                for turn in turns:
+                    if not handle.done:
+                        await _take_again(runner, handle, tree, turn)
+            if _same(group, pause):
+                return group
+        self.warning = (
+            f"group {pause.start.uid}: the environment answered the recorded actions otherwise "
+            "than before, so its episodes begin anew."
+        )
+        return await _begin(runner, rollout, pause.start)
+
+
+async def _begin(runner: EpisodeRunner, rollout: Chains, start: Start) -> OpenGroup:
+    try:
+        handle = await runner.open(start)
+    except EnvFault:
+        return OpenGroup(start, str(start.task), [], [], faults=rollout.n)
+    handles = [handle.fork(i) for i in range(rollout.n)]
+    return OpenGroup(start, handle.task_id, handles, [Tree() for _ in handles])
+
+
+async def _take_again(runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, turn: Turn) -> None:
+    """Take a recorded action: the turn is put down as it was sampled."""
+    done = Completion(
+        ids=turn.act_ids, logprobs=turn.logprobs, entropies=turn.entropies, stop=turn.stop
+    )
+    result = await runner.act(handle, done)
+    runner.append(handle, tree, result._replace(version=turn.version))
+
+
+def _same(group: OpenGroup, pause: _Pause) -> bool:
+    """Return whether a group that was played back is where it was."""
+    digests = tuple(text_env(handle.env).digest() for handle in group.handles)
+    if digests != pause.digests:
+        return False
+    for tree, turns in zip(group.trees, pause.trees, strict=True):
+        if len(tree.turns) != len(turns):
+            return False
+        for now, then in zip(tree.turns, turns, strict=True):
+            same = np.array_equal(now.obs_ids, then.obs_ids) and now.status == then.status
+            if not (same and np.array_equal(now.rewards, then.rewards)):
+                return False
+    return True
+
+
+def _group_of(pause: _Pause) -> Group:
+    group = Group(pause.start.uid, pause.task_id)
+    for turns in pause.trees:
+        tree = Tree()
+        for turn in turns:
+            tree.add(turn)
+        group.trees.append(tree)
+    return group
+
+
+def _pause_of(row: Mapping[str, Any]) -> _Pause:
+    group = group_from_json(row["group"])
+    trees = tuple(tuple(tree.turns) for tree in group.trees)
+    digests = tuple(str(digest) for digest in row["digests"])
+    if len(digests) != len(trees):
+        raise ValueError(f"{len(digests)} digests for {len(trees)} episodes")
+    return _Pause(Start(**row["start"]), group.task_id, trees, digests)
+
+
+def check_partial(recipe: Recipe, share: float, why_no_importance: str | None) -> None:
+    """Refuse recipes whose groups cannot go on under other weights.
+
+    Args:
+        recipe: The recipe.
+        share: Share of the groups that ends a step.
+        why_no_importance: Why truncated importance weights do not correct its gradient, if so.
+
+    Raises:
+        BadValueError: The message says why.
+    """
+    if not 0 < share <= 1:
+        raise BadValueError(
+            f"training: partial_rollouts is {share}; expected a share of the groups in (0, 1]."
+        )
+    rollout = recipe.rollout
+    why = ""
+    if type(rollout) is not Chains:
+        why = (
+            f"{type(rollout).__name__} decides by the whole tree where its next turn is attached, "
+            "so its groups are played in one go. Use a recipe of chains, such as grpo"
+        )
+    elif not GroupBudget(rollout.limit_tokens, rollout.limit_calls).off:
+        why = "its groups have limits of tokens or calls, which end them within a step"
+    elif recipe.tokens_per_step is not None:
+        why = "tokens_per_step ends its steps by sampled tokens. Use groups_per_step"
+    elif recipe.filter is not None:
+        why = f"{type(recipe.filter).__name__} plays a step in rounds until enough are accepted"
+    elif recipe.tracker is not None:
+        why = f"{type(recipe.tracker).__name__} chooses tasks by statistics of complete steps"
+    elif why_no_importance:
+        why = (
+            f"older tokens must be weighed, and {why_no_importance.removesuffix(' Leave it out.')}"
+        )
+    if why:
+        why = why.rstrip(".")
+        raise BadValueError(
+            f"recipe {recipe.name!r}: partial_rollouts is {share}, but {why}. Or leave "
+            "partial_rollouts out."
+        )
