@@ -231,6 +231,7 @@ class EngineSource:
         max_batch: Maximum number of requests that are sampled at a time.
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         device: Where the model is put.
+        cuda_graphs: Whether decode steps may be captured as CUDA graphs.
         own: The settings of this engine alone; None where it has none.
     """
 
@@ -241,6 +242,7 @@ class EngineSource:
     max_batch: int = 64
     max_context: int | None = None
     device: str = "auto"
+    cuda_graphs: bool = True
     own: Any = None
 
 

@@ -93,6 +93,8 @@ class EngineSettings:
         max_context: Maximum tokens of context and action together; left out: the model's own
             limit.
         device: Where the model runs: auto, cpu or cuda.
+        cuda_graphs: Let the engine transformers capture decode steps as CUDA graphs, where its
+            model runs on CUDA; off, every kernel is launched on its own.
         vllm: Settings of the engine vllm.
     """
 
@@ -101,11 +103,17 @@ class EngineSettings:
     max_batch: int = 64
     max_context: int | None = None
     device: str = "auto"
+    cuda_graphs: bool = True
     vllm: VllmSettings = field(default_factory=VllmSettings)
 
     def __post_init__(self) -> None:
         if self.max_batch < 1:
             raise BadValueError(f"engine: max_batch is {self.max_batch}; expected at least 1.")
+        if not self.cuda_graphs and self.engine != "transformers":
+            raise BadValueError(
+                f"engine: cuda_graphs is off, which is a setting of the engine 'transformers', and "
+                f"the engine is {self.engine!r}. Leave it out (vLLM's graphs: --vllm.eager)."
+            )
         for name, row in ENGINES.items():
             if name != self.engine and row.settings and getattr(self, name) != row.settings():
                 raise BadValueError(
@@ -159,6 +167,7 @@ def build_engine(
         max_batch=settings.max_batch,
         max_context=settings.max_context,
         device=settings.device,
+        cuda_graphs=settings.cuda_graphs,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )
     return resolve_name(row.entry_point)(source)

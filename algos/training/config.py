@@ -200,6 +200,8 @@ class TrainConfig(TrainSettings):
                 del found[name]
         if not self.learner.offload:  # likewise
             del found["learner"]["offload"]
+        if self.cuda_graphs:  # likewise
+            del found["cuda_graphs"]
         return {**found, "model_digest": model_digest}
 
 

@@ -29,8 +29,10 @@ from ..base import (
     check_request,
     open_episodes,
 )
-from ..sampling import compiled_loops, draw
+from ..sampling import Draws, compiled_loops
 from ..stopping import StopRules, end_ids
+from ..transfers import to_device
+from .decode_graphs import DecodeGraphs
 from .forward import Forward, Piece
 from .kv_cache import Ids, KvPool, row_bytes
 from .packed_decoder import FastDecoder, why_not_fast
@@ -54,6 +56,7 @@ class TransformersEngine(CopiedEngine):
             log-probabilities are then about 1e-2 from those of float32.
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
+        cuda_graphs: Whether decode steps of the packed decoder are captured as CUDA graphs.
 
     Attributes:
         live_first: Whether requests whose cache is alive are admitted before others that came
@@ -64,7 +67,7 @@ class TransformersEngine(CopiedEngine):
         BadValueError: A bad setting, or a model that this engine cannot sample from.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings by name
         self,
         model: Any,
         tokenizer: Any,
@@ -73,6 +76,7 @@ class TransformersEngine(CopiedEngine):
         dtype: str | torch.dtype | None = "auto",
         max_context: int | None = None,
         cache_gib: float | None = None,
+        cuda_graphs: bool = True,
     ) -> None:
         if max_batch < 1:
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
@@ -85,7 +89,8 @@ class TransformersEngine(CopiedEngine):
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         device = next(model.parameters()).device
         avoid_planned_kernels(device)
-        self._forward = choose_forward(model, resolve_dtype(dtype, device), longest)
+        graphs = DecodeGraphs(max_batch) if cuda_graphs and device.type == "cuda" else None
+        self._forward = choose_forward(model, resolve_dtype(dtype, device), longest, graphs)
         shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
         self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
         on_cpu = device.type == "cpu"
@@ -190,9 +195,11 @@ class TransformersEngine(CopiedEngine):
             batch.locate()
         rows, tokens = batch.rows, batch.last_tokens()
         pool.tokens[rows, pool.lengths[rows]] = tokens
-        logits = self._forward.decode(pool, rows, tokens)
+        everyone = np.arange(len(batch))
+        draws = batch.draws(everyone)
+        logits = self._forward.decode(pool, rows, tokens, draws)
         pool.lengths[rows] += 1
-        self._sample(np.arange(len(batch)), logits)
+        self._sample(everyone, logits, draws)
 
     # ------------------------------------------------------------------ admission
 
@@ -244,7 +251,7 @@ class TransformersEngine(CopiedEngine):
             source.update({id(job): i for job in jobs})
         order = [source[id(job)] for job in admitted]
         if order != list(range(len(feeds))):
-            logits = logits[torch.tensor(order, device=logits.device)]
+            logits = logits[to_device(np.array(order), logits.device)]
         self._batch.add(admitted)
         if running is None:
             self._sample(np.arange(old, old + len(admitted)), logits)
@@ -326,7 +333,7 @@ class TransformersEngine(CopiedEngine):
             logits.append(found)
             order += chunk
         joined = torch.cat(logits) if len(logits) > 1 else logits[0]
-        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)], running
+        return joined[to_device(np.argsort(order), joined.device)], running
 
     def _run(
         self, spans: Sequence[tuple[Job, int, int]], also: Sequence[Piece] = ()
@@ -343,11 +350,9 @@ class TransformersEngine(CopiedEngine):
 
     # ------------------------------------------------------------------ sampling and ending
 
-    def _sample(self, which: Ids, logits: torch.Tensor) -> None:
+    def _sample(self, which: Ids, logits: torch.Tensor, draws: Draws | None = None) -> None:
         batch = self._batch
-        everyone = len(which) == len(batch)
-        settings = batch.settings if everyone else batch.settings.at(which)
-        drawn = draw(logits, settings, batch.uniform(which))
+        drawn = (draws or batch.draws(which)).sample(logits)
         drawn.check_finite()
         batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)
@@ -401,13 +406,17 @@ def build(source: EngineSource) -> TransformersEngine:
         max_batch=source.max_batch,
         dtype=source.dtype,
         max_context=source.max_context,
+        cuda_graphs=source.cuda_graphs,
     )
 
 
-def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
+def choose_forward(
+    model: Any, dtype: torch.dtype, max_context: int, graphs: DecodeGraphs | None = None
+) -> Forward:
     """Return the packed decoder where it knows the model, else the model's own forward.
 
-    With numba on few cores the packed decoder's own loops are compiled.
+    With numba on few cores the packed decoder's own loops are compiled. ``graphs`` captures the
+    packed decoder's steps on CUDA.
 
     Raises:
         BadValueError: Neither can sample from it; the message says why.
@@ -418,7 +427,7 @@ def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
 
             if why_not_native(model, dtype) is None:
                 return NativeDecoder(model, dtype, max_context)
-        return FastDecoder(model, dtype, max_context)
+        return FastDecoder(model, dtype, max_context, graphs)
     from .hf_forward import HfForward  # transformers is slow to import
 
     return HfForward(model, dtype, max_context)
