@@ -17,7 +17,7 @@ import torch
 from ....envs.core.errors import BadValueError, EpisodeError
 from ...models.attention import avoid_planned_kernels
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
-from ...models.lora import merged
+from ...models.lora import has_adapters, merged_view, without_adapters
 from ...rendering.token_text import TokenText
 from ..base import (
     Completion,
@@ -82,7 +82,7 @@ class TransformersEngine(CopiedEngine):
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
         if cache_gib is not None and not cache_gib > 0:
             raise BadValueError(f"engine: cache_gib is {cache_gib}; expected more than 0.")
-        model = merged(model)
+        learner, model = model, without_adapters(model)
         check_match(model, tokenizer)
         if max_context is not None:
             check_context(model, max_context)
@@ -91,6 +91,8 @@ class TransformersEngine(CopiedEngine):
         avoid_planned_kernels(device)
         graphs = DecodeGraphs(max_batch) if cuda_graphs and device.type == "cuda" else None
         self._forward = choose_forward(model, resolve_dtype(dtype, device), longest, graphs)
+        if has_adapters(learner):
+            self._forward.load(merged_view(learner))
         shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
         self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
         on_cpu = device.type == "cpu"
@@ -146,7 +148,7 @@ class TransformersEngine(CopiedEngine):
                 f"engine: sync while {len(self._waiting) + len(self._batch)} requests are being "
                 "sampled; await them first."
             )
-        self._forward.load(merged(model))
+        self._forward.load(merged_view(model))
         self._pool.clear()
         self._version = self._version + 1 if version is None else version
 

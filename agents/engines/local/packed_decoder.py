@@ -563,12 +563,10 @@ class FastDecoder:
         """Several layers over one input as one, behind ``norm``; ``arrange`` reorders outputs."""
         scale = None if norm is None else norm.weight.detach().float() * self._width**0.5
         bias = None
-        if any(x.bias is not None for x in linears):
-            zeros = (x.weight.new_zeros(x.weight.shape[0]) for x in linears)
-            parts = [
-                z if x.bias is None else x.bias.detach()
-                for x, z in zip(linears, zeros, strict=True)
-            ]
+        biases = [None if x.bias is None else x.bias.detach() for x in linears]
+        if (some := next((b for b in biases if b is not None), None)) is not None:
+            each = zip(linears, biases, strict=True)
+            parts = [some.new_zeros(x.out_features) if b is None else b for x, b in each]
             bias = torch.cat(parts) if arrange is None else arrange(torch.cat(parts))
 
         def folded(weight: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ gradients are summed over processes and micro batches in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -116,6 +117,13 @@ class Gathered:
     def state_dict(self) -> Mapping[str, Tensor]:
         """Return the module's weights and buffers by name, each gathered when it is read."""
         return _Weights(self._module.state_dict(), self._read)
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write the adapters of a peft model down, gathered, as a folder that peft reads."""
+        found = self._module.state_dict().items()
+        state = {name: _whole(value.detach()) for name, value in found if ".lora_" in name}
+        save: Callable[..., None] = self._module.save_pretrained
+        save(str(folder), state_dict=state)
 
     def _read(self, value: Tensor) -> Tensor:
         whole = _whole(value.detach())

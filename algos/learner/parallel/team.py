@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ....agents.models.lora import has_adapters
+from ....agents.models.lora import has_adapters, has_plain_lora
 from ....envs.core.errors import BadValueError
 from ...core.protocols import Floats
 from ...runs.process_group import PATIENCE, Channel
@@ -114,11 +114,15 @@ class Team:
             in_turn: Whether the engine reads it before the next update, in this thread: then it is
                 gathered a layer at a time on the card, and no copy goes through main memory.
         """
-        if self.alone or not in_turn or has_adapters(policy):
+        if self.alone or not in_turn:
+            return self.whole(policy)
+        adapted = has_adapters(policy)
+        if adapted and not has_plain_lora(policy):
             return self.whole(policy)
         from .sharding import Gathered
 
-        return Gathered(policy, torch.bfloat16 if self._half else None)
+        # adapters are added in the format that they learn in
+        return Gathered(policy, torch.bfloat16 if self._half and not adapted else None)
 
     def files_group(self) -> Any:
         """Return the process group of threads that write files; the first time all must ask."""
