@@ -133,7 +133,12 @@ class EngineSettings:
 
 
 def build_engine(
-    model: str, tokenizer: Any, settings: EngineSettings, *, learner: Any = None
+    model: str,
+    tokenizer: Any,
+    settings: EngineSettings,
+    *,
+    learner: Any = None,
+    device: Any = None,
 ) -> TrainingEngine:
     """Build the engine that samples from a model.
 
@@ -143,6 +148,7 @@ def build_engine(
         settings: Which engine, and how it samples.
         learner: The model in training whose weights the engine follows; None where nothing is
             trained, and the engine loads what it needs.
+        device: Where the engine samples, where that is not where the learner's model is.
 
     Raises:
         UnknownNameError: No engine has this name.
@@ -166,7 +172,8 @@ def build_engine(
         dtype=settings.engine_dtype,
         max_batch=settings.max_batch,
         max_context=settings.max_context,
-        device=settings.device,
+        device=settings.device if device is None else str(device),
+        elsewhere=device is not None,
         cuda_graphs=settings.cuda_graphs,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -223,6 +223,22 @@ def _merged_weight(layer: Any) -> Any:
     return weight
 
 
+def copy_modules(model: Any, part: Callable[[Any], Any], *, keep_buffers: bool = False) -> Any:
+    """Return a copy of a model's modules with other weights, which learn nothing.
+
+    Args:
+        model: Any module.
+        part: From a weight to the tensor that takes its place, such as the one that it shares.
+        keep_buffers: Whether buffers are shared; else they are copied.
+    """
+    from torch import nn
+
+    memo: dict[int, Any] = {id(b): b for b in model.buffers()} if keep_buffers else {}
+    for weight in model.parameters():
+        memo[id(weight)] = nn.Parameter(part(weight), requires_grad=False)
+    return copy.deepcopy(model, memo)
+
+
 def load_adapters(model: Any, folder: Path | str) -> Any:
     """``model`` with the adapters of a folder.
 
@@ -259,13 +275,7 @@ def base_of(folder: Path) -> str:
 
 
 def _detached(model: Any) -> Any:
-    """Return a copy of the modules whose parameters share their memory with the model's."""
-    from torch import nn
-
-    memo: dict[int, Any] = {id(b): b for b in model.buffers()}
-    for weight in model.parameters():
-        memo[id(weight)] = nn.Parameter(weight.data, requires_grad=False)
-    return copy.deepcopy(model, memo)
+    return copy_modules(model, lambda weight: weight.data, keep_buffers=True)
 
 
 def _peft(what: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -88,7 +87,7 @@ class Models:
         self.tokens = TokenModel(
             policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
         )
-        self.critic = Critic(policy, settings.critic) if recipe.critic else None
+        self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
         self.reference = self._frozen() if recipe.reference else None
         self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
@@ -111,9 +110,9 @@ class Models:
             self._measure_kept()  # before the weights are cut up
         frozen = self.reference.model if self.reference else None
         taught = self.teacher.model if self.teacher else None
-        others = [m for m in (self.critic, frozen, taught) if m is not None and m is not policy]
+        others = [m for m in (self.critic, frozen) if m is not None and m is not policy]
         half = computes_in_half(settings.precision, device)
-        self.team.shard(policy, others, device, half=half)
+        self.team.shard(policy, others, taught, device, half=half)
         for one in (self.tokens, self.reference, self.teacher):
             if one is not None and not self.team.alone:
                 one.casts = False  # the weights are gathered in the products' format
@@ -315,7 +314,7 @@ class Models:
         """Return a frozen copy of the current policy."""
         if adapter_alone_learns(self.policy):
             return WithoutAdapter(self.policy, self._temperature, self.settings.precision)
-        model = copy.deepcopy(self.policy).eval().requires_grad_(False)
+        model = self.team.copied(self.policy).eval().requires_grad_(False)
         return TokenModel(model, self._temperature, self.settings.precision)
 
     def _load_teacher(self, name: str | None) -> TokenModel | None:

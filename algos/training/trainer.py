@@ -72,7 +72,7 @@ from .checkpoint import (
 from .config import TrainConfig, config_digest, model_digest
 from .credit_step import Credited, assign_credit
 from .engines import EngineMaker, check_overlap, make_engine, make_runner, settle
-from .policy import check_teacher, load_policy
+from .policy import check_teacher, load_policy, own_device
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
 
@@ -157,7 +157,10 @@ class Trainer(Closing):
         self.env = config.env.prototype
         base_env = text_env(self.env)
         self.sets = [e.make() for e in config.evals]
-        policy, self.tokenizer = load_policy(config, self.report)
+        waits = not self.ranks.alone
+        policy, self.tokenizer = load_policy(config, self.report, waits=waits)
+        device = own_device(config.device)
+        dtype = None if config.lora else resolve_dtype(config.weights, device)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
         self.engine = engine(config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
@@ -171,7 +174,7 @@ class Trainer(Closing):
             pad_id=self.renderer.pad_id,
             settings=config.learner,
             seed=config.seed,
-            team=Team(self.ranks.learner),
+            team=Team(self.ranks.learner, device, dtype),
         )
         settle(self.engine, self.learner)
         asked = config.importance_cap, config.reject_above

@@ -49,7 +49,7 @@ class TransformersEngine(CopiedEngine):
     through their own forward.
 
     Args:
-        model: A causal language model; its device is the engine's.
+        model: A causal language model.
         tokenizer: Its tokenizer, for stop strings and end-of-text ids.
         max_batch: Maximum number of requests that are sampled at a time; further ones wait.
         dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it;
@@ -57,6 +57,7 @@ class TransformersEngine(CopiedEngine):
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
         cuda_graphs: Whether decode steps of the packed decoder are captured as CUDA graphs.
+        device: Where it samples; None is where the model is.
 
     Attributes:
         live_first: Whether requests whose cache is alive are admitted before others that came
@@ -77,6 +78,7 @@ class TransformersEngine(CopiedEngine):
         max_context: int | None = None,
         cache_gib: float | None = None,
         cuda_graphs: bool = True,
+        device: str | torch.device | None = None,
     ) -> None:
         if max_batch < 1:
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
@@ -87,10 +89,11 @@ class TransformersEngine(CopiedEngine):
         if max_context is not None:
             check_context(model, max_context)
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
-        device = next(model.parameters()).device
+        device = next(model.parameters()).device if device is None else torch.device(device)
         avoid_planned_kernels(device)
         graphs = DecodeGraphs(max_batch) if cuda_graphs and device.type == "cuda" else None
-        self._forward = choose_forward(model, resolve_dtype(dtype, device), longest, graphs)
+        form = resolve_dtype(dtype, device)
+        self._forward = choose_forward(model, form, longest, graphs, device)
         if has_adapters(learner):
             self._forward.load(merged_view(learner))
         shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
@@ -409,30 +412,35 @@ def build(source: EngineSource) -> TransformersEngine:
         dtype=source.dtype,
         max_context=source.max_context,
         cuda_graphs=source.cuda_graphs,
+        device=source.device if source.elsewhere else None,
     )
 
 
 def choose_forward(
-    model: Any, dtype: torch.dtype, max_context: int, graphs: DecodeGraphs | None = None
+    model: Any,
+    dtype: torch.dtype,
+    max_context: int,
+    graphs: DecodeGraphs | None = None,
+    device: torch.device | None = None,
 ) -> Forward:
     """Return the packed decoder where it knows the model, else the model's own forward.
 
     With numba on few cores the packed decoder's own loops are compiled. ``graphs`` captures the
-    packed decoder's steps on CUDA.
+    packed decoder's steps on CUDA; ``device`` is where it computes, None where the model is.
 
     Raises:
         BadValueError: Neither can sample from it; the message says why.
     """
     if why_not_fast(model, max_context) is None:
-        if compiled_loops() is not None:
+        if compiled_loops() is not None and (device is None or device.type == "cpu"):
             from .numba_decoder import NativeDecoder, why_not_native  # needs numba
 
             if why_not_native(model, dtype) is None:
                 return NativeDecoder(model, dtype, max_context)
-        return FastDecoder(model, dtype, max_context, graphs)
+        return FastDecoder(model, dtype, max_context, graphs, device)
     from .hf_forward import HfForward  # transformers is slow to import
 
-    return HfForward(model, dtype, max_context)
+    return HfForward(model, dtype, max_context, device)
 
 
 RESERVE = 0.08

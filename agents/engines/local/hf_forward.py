@@ -93,6 +93,7 @@ class HfForward:
         model: Any decoder-only causal language model with ordinary attention.
         dtype: Of the copy that samples.
         max_context: Longest sequence that will be fed.
+        device: Where it computes; None is where the model is.
 
     Raises:
         BadValueError: The model keeps state that is not keys and values of all past tokens, or
@@ -102,9 +103,11 @@ class HfForward:
     wants_front = True
     mixes = False
 
-    def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
+    def __init__(
+        self, model: Any, dtype: torch.dtype, max_context: int, device: torch.device | None = None
+    ) -> None:
         _refuse_unfit(model)
-        self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+        self._model = copy.deepcopy(model).to(device, dtype).eval().requires_grad_(False)
         if getattr(self._model, "_supports_sdpa", False):
             self._model.set_attn_implementation("sdpa")
         else:

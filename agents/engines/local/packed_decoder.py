@@ -168,8 +168,8 @@ class FastDecoder:
         model: One of :data:`FAMILIES` for which :func:`why_not_fast` has no objection.
         dtype: Of the matrix products and of the cached keys and values.
         max_context: Positions for which rotary angles are tabled.
-        graphs: Captures decode steps, where attention goes over pages; None launches them kernel
-            by kernel.
+        graphs: Captures decode steps where attention goes over pages; None captures nothing.
+        device: Where it computes; None is where the model is.
     """
 
     def __init__(
@@ -178,9 +178,10 @@ class FastDecoder:
         dtype: torch.dtype,
         max_context: int,
         graphs: DecodeGraphs | None = None,
+        device: torch.device | None = None,
     ) -> None:
         config = model.config
-        self._device = next(model.parameters()).device
+        self._device = device or next(model.parameters()).device
         self._dtype = dtype
         self._n_q = config.num_attention_heads
         self._n_kv = config.num_key_value_heads
@@ -274,11 +275,8 @@ class FastDecoder:
         if self._as_rows:
             return self._feed_grouped(pool, ragged)
         move = self._move
-        positions, square, places = (
-            move(ragged.positions),
-            move(ragged.square),
-            move(ragged.places),
-        )
+        positions, square = move(ragged.positions), move(ragged.square)
+        places = move(ragged.places)
         slots = torch.stack([move(ragged.rows), positions])
         width = ragged.square.shape[1]
         at = move(ragged.starts)[:, None] + torch.arange(width, device=self._device)
@@ -561,7 +559,7 @@ class FastDecoder:
         arrange: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         """Several layers over one input as one, behind ``norm``; ``arrange`` reorders outputs."""
-        scale = None if norm is None else norm.weight.detach().float() * self._width**0.5
+        scale = None if norm is None else self._here(norm.weight) * self._width**0.5
         bias = None
         biases = [None if x.bias is None else x.bias.detach() for x in linears]
         if (some := next((b for b in biases if b is not None), None)) is not None:
@@ -570,7 +568,7 @@ class FastDecoder:
             bias = torch.cat(parts) if arrange is None else arrange(torch.cat(parts))
 
         def folded(weight: torch.Tensor) -> torch.Tensor:
-            wide = weight.detach().float()
+            wide = self._here(weight)
             return wide if scale is None else wide * scale
 
         def write(target: torch.Tensor) -> None:
@@ -593,6 +591,9 @@ class FastDecoder:
     def _head_norm(self, weight: torch.Tensor) -> torch.Tensor:
         pairs = weight.detach().view(2, -1).T.reshape(-1)
         return pairs.to(self._device, torch.float32)
+
+    def _here(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight.detach().to(self._device).float()
 
     def _move(self, array: Ids) -> torch.Tensor:
         return to_device(array, self._device)
