@@ -106,7 +106,7 @@ class Models:
         if settings.gradient_checkpointing:
             check_recomputable(policy)
         self._kept: KeptMemory | None = None
-        if self.tokens.device.type == "cuda":
+        if device.type == "cuda" or not self.team.alone:
             self._measure_kept()  # before the weights are cut up
         frozen = self.reference.model if self.reference else None
         taught = self.teacher.model if self.teacher else None
@@ -208,7 +208,15 @@ class Models:
         return int(found * (2 if own else 1))
 
     def narrowed_bytes(self) -> int:
-        """Return what copies of float32 weights in the products' format take."""
+        """Return what copies of float32 weights in the products' format take.
+
+        Where the weights are cut up, they are those of the layer that is computed and of the next.
+        """
+        if not self.team.alone:
+            layers = getattr(self.policy.get_decoder(), "layers", None)
+            sizes = [sum(p.numel() for p in layer.parameters()) for layer in layers or ()]
+            largest = max(sizes, default=0)
+            return 2 * largest * (2 if self.tokens.half else 4)
         own = self.critic if self.critic is not None and self.critic.kind == "own" else None
         weights = [p for m in (self.policy, own) if m is not None for p in m.parameters()]
         exact = sum(p.numel() for p in weights if p.dtype == torch.float32)
@@ -216,7 +224,12 @@ class Models:
 
     def _measure_kept(self) -> KeptMemory:
         if self._kept is None:
-            self._kept = KeptMemory.measured(self.tokens, self.tokens.device)
+            alone, tokens = self.team.alone, self.tokens
+            self._kept = (
+                KeptMemory.measured(tokens, tokens.device)
+                if alone
+                else KeptMemory.by_layers(tokens)
+            )
         return self._kept
 
     def memory_hint(self) -> str:

@@ -181,18 +181,18 @@ def adapters(folder: Path) -> dict[str, Any]:
 
 
 def take_turns() -> dict[str, Any]:
-    """Three updates with shards that rest in between, against three without."""
+    """Two updates with shards that rest in between, against two without."""
     ranks = join_ranks("cpu")
     plain, moved = (learner(Team(ranks.learner), small("qwen2"), "float32") for _ in range(2))
+    before, parameters = plain.needs(), list(plain.policy.parameters())
+    own = sum(p.to_local().numel() for p in parameters)
     moved.offload = Offload(moved.optimizer, moved.models.frozen, torch.device("cpu"))
     reference = moved.models.reference
     assert reference is not None
     parts = [p.to_local() for p in reference.model.parameters()]
     held, same_scores = [], []
     forest = branching(3, groups=4)
-    for made in (plain, moved):
-        gradients(made)  # the moments are there
-    for _ in range(3):
+    for _ in range(2):
         for made in (plain, moved):
             gradients(made)
             made.rest()
@@ -226,11 +226,15 @@ def take_turns() -> dict[str, Any]:
         "brought_back": freed,
         "moved": local + moved.offload.frozen_bytes,
         "whole": sum(p.numel() * 4 for p in small("qwen2").parameters()),
+        "counted": before.gradients == 4 * own and before.moments == 8 * own,
+        "narrowed": before.narrowed
+        == 2 * sum(p.numel() * 4 for p in small("qwen2").model.layers[0].parameters()),
+        "activations": before.activations > 0,
     }
 
 
 DEEP: dict[str, Any] = {
-    "num_hidden_layers": 10,
+    "num_hidden_layers": 8,
     "vocab_size": 64,
     "hidden_size": 128,
     "intermediate_size": 256,

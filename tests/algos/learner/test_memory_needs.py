@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from helpers.allocations import peak_bytes
+from helpers.allocations import held_bytes, peak_bytes
 from helpers.small_learners import SIZES, learner, trained, update
 from helpers.small_models import model
 
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.memory_needs import head_bytes
 from turngym.algos.learner.scoring import scoring
+from turngym.algos.learner.scoring.kept_memory import KeptMemory
+from turngym.algos.learner.scoring.scoring import TokenModel
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
 from turngym.algos.training.engines import settle
@@ -56,6 +58,17 @@ def test_half_precision_has_copies_and_an_optimiser_a_float32_one() -> None:
     assert half.needs().moments == 12 * weights
     assert half.needs().gradients == 2 * weights
     assert half.needs().narrowed == 0
+
+
+@pytest.mark.parametrize("layers", [2, 5])
+def test_what_a_pass_keeps_is_found_by_two_layers(layers: int) -> None:
+    made = model("Qwen2", num_hidden_layers=layers)
+    tokens = TokenModel(made, 1.0)
+    whole, parts = KeptMemory.measured(tokens, tokens.device), KeptMemory.by_layers(tokens)
+    assert parts.of(100, 100) == pytest.approx(whole.of(100, 100), rel=0.02)
+    assert len(made.model.layers) == layers
+    # before, what the passes kept was never given back
+    assert held_bytes(lambda: KeptMemory.by_layers(tokens)) == 0
 
 
 def test_the_head_takes_three_tables_and_its_gradient() -> None:
