@@ -89,16 +89,16 @@ class TransformersEngine(CopiedEngine):
         if max_context is not None:
             check_context(model, max_context)
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
-        device = next(model.parameters()).device if device is None else torch.device(device)
-        avoid_planned_kernels(device)
-        graphs = DecodeGraphs(max_batch) if cuda_graphs and device.type == "cuda" else None
-        form = resolve_dtype(dtype, device)
-        self._forward = choose_forward(model, form, longest, graphs, device)
+        place = next(model.parameters()).device if device is None else torch.device(device)
+        avoid_planned_kernels(place)
+        graphs = DecodeGraphs(max_batch) if cuda_graphs and place.type == "cuda" else None
+        form = resolve_dtype(dtype, place)
+        self._forward = choose_forward(model, form, longest, graphs, place)
         if has_adapters(learner):
             self._forward.load(merged_view(learner))
-        shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
+        shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, place)
         self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
-        on_cpu = device.type == "cpu"
+        on_cpu = place.type == "cpu"
         self._pool = KvPool(
             shape, rows, size if on_cpu else min(size, self._cache.most), fixed=not on_cpu
         )
@@ -106,7 +106,7 @@ class TransformersEngine(CopiedEngine):
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         super().__init__(stops, vocabulary, longest, when_full)
-        self._device, self._in_turn = device, False
+        self._device, self._in_turn = place, False
         self._chunk = 1024 if on_cpu else 16_384
         self.live_first = not on_cpu
         self.max_open = None if on_cpu else open_episodes(max_batch)

@@ -140,8 +140,8 @@ class Gathered:
         """Write the adapters of a peft model down, gathered, as a folder that peft reads."""
         found = self._module.state_dict().items()
         state = {name: _whole(value.detach()) for name, value in found if ".lora_" in name}
-        save: Callable[..., None] = self._module.save_pretrained
-        save(str(folder), state_dict=state)
+        peft_model: Any = self._module
+        peft_model.save_pretrained(str(folder), state_dict=state)
 
     def _read(self, value: Tensor) -> Tensor:
         whole = _whole(value.detach())

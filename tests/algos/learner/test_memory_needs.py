@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from helpers.allocations import held_bytes, peak_bytes
 from helpers.small_learners import SIZES, learner, trained, update
 from helpers.small_models import model
+from helpers.training_runs import config
 
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.memory_needs import head_bytes
@@ -15,6 +19,8 @@ from turngym.algos.learner.scoring.kept_memory import KeptMemory
 from turngym.algos.learner.scoring.scoring import TokenModel
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
+from turngym.algos.runs.progress import Silent
+from turngym.algos.training import engines, policy
 from turngym.algos.training.engines import settle
 
 
@@ -76,6 +82,31 @@ def test_the_head_takes_three_tables_and_its_gradient() -> None:
     assert head_bytes(weight, 2**20, half=False) == 3 * 4 * 2**20 + 4 * 8000
     assert head_bytes(weight, 2**20, half=True) == 3 * 4 * 2**20 + 6 * 8000
     assert head_bytes(weight.bfloat16(), 2**20, half=True) == 3 * 4 * 2**20 + 2 * 8000
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_engine_samples_on_the_card_though_the_policy_waits_in_main_memory(
+    waits: bool, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, every process put the whole model on its card first."""
+    settings = config(tiny_model)
+    loaded: list[dict[str, Any]] = []
+    real = policy.load_model
+
+    def load(name: Any, **how: Any) -> Any:
+        loaded.append(how)
+        return real(name, **how)
+
+    monkeypatch.setattr(policy, "load_model", load)
+    net, tokenizer = policy.load_policy(settings, Silent(), waits=waits)
+    wanted = {"dtype": "stored" if waits else "float32", "device": "cpu"}
+    assert loaded == [wanted]
+    given: list[dict[str, Any]] = []
+    if waits:
+        monkeypatch.setattr(engines, "own_device", lambda _: torch.device("cuda", 1))
+    monkeypatch.setattr(engines, "build_engine", lambda *_, **more: given.append(more))
+    engines.make_engine(settings, net, tokenizer)
+    assert given == [{"learner": net, "device": torch.device("cuda", 1) if waits else None}]
 
 
 def test_an_engine_on_the_learner_s_gpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,24 +47,27 @@ def test_training_is_the_same_to_the_last_bit(recipe: str) -> None:
 
 
 def test_the_device_s_memory_is_free_meanwhile() -> None:
-    made = with_offload(learner("grpo"))
+    # whatever is given back below is taken where it is seen: the profiler knows blocks by their
+    # addresses, and mistakes one that it did not see for an older one
+    built: list[Learner] = []
+    held_bytes(lambda: built.append(with_offload(learner("grpo"))))
+    made = built[0]
     assert made.offload is not None
     assert made.models.reference is not None
-    update(made)
+    held_bytes(lambda: update(made))
     moments = sum(t.nbytes for s in made.optimizer.state.values() for t in s.values())
+    gradients = sum(p.grad.nbytes for p in trained(made) if p.grad is not None)
     frozen = made.offload.frozen_bytes
     assert frozen == sum(p.nbytes for p in made.models.reference.model.parameters())
     places = [p.data_ptr() for p in made.models.reference.model.parameters()]
     moved = moments + frozen
-    # the profiler sees what is taken, of main memory as of the device, and what is given back;
-    # a block that lived before it began may be missing
     slack = 4096
-    assert abs(held_bytes(made.rest) - moved) <= slack < moved  # of main memory, once
-    made.wake()
-    assert abs(held_bytes(made.rest)) <= slack
-    assert abs(held_bytes(made.wake) - moved) <= slack  # of the device
-    assert abs(held_bytes(made.rest) + moved) <= slack
-    assert abs(held_bytes(made.rest)) <= slack
+    # as much of main memory, once, as the device gives back beside the gradients
+    assert abs(held_bytes(made.rest) + gradients) <= slack < min(moved, gradients)
+    for _ in range(2):
+        assert abs(held_bytes(made.rest)) <= slack
+        assert abs(held_bytes(made.wake) - moved) <= slack  # of the device
+        assert abs(held_bytes(made.rest) + moved) <= slack
     assert places != [p.data_ptr() for p in made.models.reference.model.parameters()]
     assert made.bytes_beside_engine() == -frozen
 
@@ -117,6 +120,9 @@ def test_playing_ahead_is_refused_and_the_file_of_other_runs_stays() -> None:
         config(__file__, learner=LearnerSettings(offload=True), max_lag=0)  # type: ignore[arg-type]
     plain: TrainConfig = config(__file__)  # type: ignore[arg-type]
     assert "offload" not in plain.resolved("")["learner"]
+    assert "cuda_graphs" not in plain.resolved("")  # nor does a setting of later
+    other = config(__file__, cuda_graphs=False)  # type: ignore[arg-type]
+    assert other.resolved("")["cuda_graphs"] is False
     moved = config(__file__, learner=LearnerSettings(offload=True))  # type: ignore[arg-type]
     assert moved.resolved("")["learner"]["offload"] is True
 

@@ -54,9 +54,9 @@ def on_gpu(form: str, net: Any, **more: Any) -> TransformersEngine:
 
 
 def talk(eng: TransformersEngine, **how: Any) -> list[Completion]:
-    """Play two turns of seven contexts, drawn in different ways, that end at different times."""
-    contexts = [p.tolist() for p in prompts(7, low=3, high=20)]
-    handles: list[int | None] = [None] * 7
+    """Play two turns of five contexts, drawn in different ways, that end at different times."""
+    contexts = [p.tolist() for p in prompts(5, low=3, high=20)]
+    handles: list[int | None] = [None] * 5
     said: list[Completion] = []
     for turn in range(2):
         asked = [
@@ -112,15 +112,15 @@ def one_by_one(self: Parcel, into: torch.Tensor | None = None) -> list[torch.Ten
 def test_a_token_step_takes_one_copy_there_and_one_wait(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = talk(on_gpu(form, net_of(form), max_batch=5))
+    here = talk(on_gpu(form, net_of(form), max_batch=3))
     crossed = Crossings.recorded(monkeypatch)
     with monkeypatch.context() as old:  # every array in a copy of its own
         old.setattr(Parcel, "send", one_by_one)
-        eng = on_gpu(form, net_of(form), max_batch=5)
+        eng = on_gpu(form, net_of(form), max_batch=3)
         steps = watch(eng, crossed)
         before = talk(eng)
         assert min(there for kind, there, *_ in steps if kind == "decode") >= 5
-    eng = on_gpu(form, net_of(form), max_batch=5)
+    eng = on_gpu(form, net_of(form), max_batch=3)
     steps = watch(eng, crossed)
     after = talk(eng)
     for a, b in zip(here, after, strict=True):
@@ -156,7 +156,7 @@ def test_likeliest_tokens_of_all_rows_come_in_one_copy(monkeypatch: pytest.Monke
 
 
 def with_graphs(
-    monkeypatch: pytest.MonkeyPatch, max_batch: int = 5, **more: Any
+    monkeypatch: pytest.MonkeyPatch, max_batch: int = 3, **more: Any
 ) -> tuple[TransformersEngine, Graphs, Crossings]:
     """Return an engine whose decode steps are captured by something that remembers them."""
     crossed = Crossings.recorded(monkeypatch)
@@ -179,22 +179,20 @@ def tensors_of(layer: Any) -> list[torch.Tensor]:
     return [t for t in (*tensors, layer.norm_q, layer.norm_k) if t is not None]
 
 
-@pytest.mark.parametrize("max_context", [60, 700])
-def test_captured_steps_sample_the_same_tokens(
-    max_context: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_captured_steps_sample_the_same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    max_context = 60
     plain = on_gpu("pages", net_of("pages"), max_context=max_context)
     other = on_gpu("pages", net_of("pages", seed=1), max_context=max_context)
     wanted, changed = talk(plain), talk(other)
     eng, graphs, crossed = with_graphs(monkeypatch, max_context=max_context)
-    decode = DecodeGraphs(5).padded
+    decode = DecodeGraphs(3).padded
     steps = watch(eng, crossed)
     for a, b in zip(wanted, talk(eng), strict=True):
         same(a, b)
     assert {tuple(counts) for kind, *counts in steps if kind == "decode"} == {(1, 1, 0)}
     forward: Any = eng._forward
     sizes = forward._graphs._kept
-    assert set(sizes) <= {1, 2, 4, 5} == {decode(n) for n in range(1, 6)}
+    assert set(sizes) <= {1, 2, 3} == {decode(n) for n in range(1, 4)}
     assert graphs.captured == sum(size.replay is not None for size in sizes.values()) >= 3
     assert graphs.captured == forward._graphs.captured
     assert graphs.replayed > 15
@@ -232,7 +230,7 @@ def test_rows_that_pad_a_step_write_where_nobody_reads(monkeypatch: pytest.Monke
 
 
 def test_a_cache_that_is_laid_out_anew_is_captured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    eng, graphs, _ = with_graphs(monkeypatch, max_context=1000)
+    eng, graphs, _ = with_graphs(monkeypatch, 5, max_context=1000)
     plain = on_gpu("pages", net_of("pages"), max_context=1000)
     for length in (10, 600, 10):  # rows of two pages, of three, and of three
         asked = [request(p, seed=i, max_tokens=7) for i, p in enumerate(prompts(3, low=5))]
@@ -240,6 +238,11 @@ def test_a_cache_that_is_laid_out_anew_is_captured_anew(monkeypatch: pytest.Monk
         for r, done in zip(asked, ask(eng, *asked), strict=True):
             same(done, ask(plain, r)[0])
     assert graphs.captured == 2
+    # one that is given back and taken again begins as it was
+    shape = eng._pool.data.shape
+    eng._pool.give_back()
+    ask(eng, request([5, 6, 7]))
+    assert eng._pool.data.shape == shape
 
 
 def test_a_capture_that_fails_is_told_once_and_sampling_goes_on(
@@ -257,7 +260,7 @@ def test_a_capture_that_fails_is_told_once_and_sampling_goes_on(
         return record
 
     forward: Any = eng._forward
-    forward._graphs = DecodeGraphs(5, refuses)
+    forward._graphs = DecodeGraphs(3, refuses)
     with pytest.warns(UserWarning, match="launched on its own: operation not permitted") as told:
         found = talk(eng)
     for a, b in zip(wanted, found, strict=True):
