@@ -231,6 +231,8 @@ class EngineSource:
         max_batch: Maximum number of requests that are sampled at a time.
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         device: Where the model is put.
+        elsewhere: Whether the engine samples there though the learner's model is not there.
+        cuda_graphs: Whether decode steps may be captured as CUDA graphs.
         own: The settings of this engine alone; None where it has none.
     """
 
@@ -241,6 +243,8 @@ class EngineSource:
     max_batch: int = 64
     max_context: int | None = None
     device: str = "auto"
+    elsewhere: bool = False
+    cuda_graphs: bool = True
     own: Any = None
 
 

@@ -101,6 +101,8 @@ class EngineSettings:
         max_context: Maximum tokens of context and action together; left out: the model's own
             limit.
         device: Where the model runs: auto, cpu or cuda.
+        cuda_graphs: Let the engine transformers capture decode steps as CUDA graphs, where its
+            model runs on CUDA; off, every kernel is launched on its own.
         vllm: Settings of the engine vllm.
         http: Settings of the engine http, whose servers decide max_batch and device themselves.
     """
@@ -110,12 +112,18 @@ class EngineSettings:
     max_batch: int = 64
     max_context: int | None = None
     device: str = "auto"
+    cuda_graphs: bool = True
     vllm: VllmSettings = field(default_factory=VllmSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
 
     def __post_init__(self) -> None:
         if self.max_batch < 1:
             raise BadValueError(f"engine: max_batch is {self.max_batch}; expected at least 1.")
+        if not self.cuda_graphs and self.engine != "transformers":
+            raise BadValueError(
+                f"engine: cuda_graphs is off, which is a setting of the engine 'transformers', and "
+                f"the engine is {self.engine!r}. Leave it out (vLLM's graphs: --vllm.eager)."
+            )
         for name, row in ENGINES.items():
             if name != self.engine and row.settings and getattr(self, name) != row.settings():
                 raise BadValueError(
@@ -135,7 +143,12 @@ class EngineSettings:
 
 
 def build_engine(
-    model: str, tokenizer: Any, settings: EngineSettings, *, learner: Any = None
+    model: str,
+    tokenizer: Any,
+    settings: EngineSettings,
+    *,
+    learner: Any = None,
+    device: Any = None,
 ) -> TrainingEngine:
     """Build the engine that samples from a model.
 
@@ -145,6 +158,7 @@ def build_engine(
         settings: Which engine, and how it samples.
         learner: The model in training whose weights the engine follows; None where nothing is
             trained, and the engine loads what it needs.
+        device: Where the engine samples, where that is not where the learner's model is.
 
     Raises:
         UnknownNameError: No engine has this name.
@@ -168,7 +182,9 @@ def build_engine(
         dtype=settings.engine_dtype,
         max_batch=settings.max_batch,
         max_context=settings.max_context,
-        device=settings.device,
+        device=settings.device if device is None else str(device),
+        elsewhere=device is not None,
+        cuda_graphs=settings.cuda_graphs,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )
     return resolve_name(row.entry_point)(source)

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from ...envs.core.errors import BadValueError
+from . import transfers
 from .base import Sampling
+from .transfers import Parcel
 
 _STEP = np.float32(2.0**-24)
 BELOW_ONE = 1 - 2.0**-24
@@ -95,65 +96,102 @@ def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:
     return (stream.random_raw(n) >> np.uint64(40)).astype(np.float32) * _STEP
 
 
-def draw(logits: torch.Tensor, settings: DrawSettings, uniform: npt.NDArray[np.float32]) -> Drawn:
-    """Sample one token per row by inverting the cumulative distribution.
+class Draws:
+    """How the rows of a step are drawn, and the numbers that they are drawn with.
 
-    Log-probabilities and entropies are those of the tempered distribution over the whole
-    vocabulary, top-p and top-k left out; greedy rows report the model's own (temperature 1).
+    Args:
+        settings: Temperatures and cuts.
+        uniform: One number in [0, 1) per row.
+    """
+
+    def __init__(self, settings: DrawSettings, uniform: npt.NDArray[np.float32]) -> None:
+        self.settings, self.uniform = settings, uniform
+        self.cut = (settings.top_p < 1) | (settings.top_k > 0)
+        self._sent: tuple[Parcel, int] | None = None
+
+    def ride(self, parcel: Parcel) -> None:
+        """Go to the device with the arrays of a step; on a CPU there is nothing to carry."""
+        if transfers.packs(parcel.device):
+            self._pack(parcel)
+
+    def tensors(self, device: torch.device) -> list[torch.Tensor]:
+        """Return temperatures, numbers and whether greedy; of cut rows places, k and p as well."""
+        if self._sent is None:
+            parcel = Parcel(device)
+            self._pack(parcel)
+            parcel.send()
+        assert self._sent is not None
+        parcel, first = self._sent
+        return parcel.tensors[first:]
+
+    def _pack(self, parcel: Parcel) -> None:
+        heat = self.settings.temperature
+        greedy = heat == 0
+        self._sent = parcel, parcel.add(np.where(greedy, np.float32(1), heat))
+        parcel.add(self.uniform)
+        parcel.add(greedy)
+        if self.cut.any():
+            top_k = self.settings.top_k[self.cut]
+            parcel.add(np.flatnonzero(self.cut))
+            parcel.add(np.where(top_k > 0, top_k, np.iinfo(np.int64).max))
+            parcel.add(self.settings.top_p[self.cut])
+
+    def sample(self, logits: torch.Tensor) -> Drawn:
+        """Sample one token per row by inverting the cumulative distribution.
+
+        Log-probabilities and entropies are those of the tempered distribution over the whole
+        vocabulary, top-p and top-k left out; greedy rows report the model's own (temperature 1).
+        The host waits for a device once, for the results.
+
+        Args:
+            logits: ``[rows, vocabulary]`` in float32.
+        """
+        here = logits.device.type == "cpu"
+        if here and not transfers.packs(logits.device) and not self.cut.any():
+            kernels = compiled_loops()
+            if kernels is not None:
+                return _draw_native(kernels, logits, self.settings.temperature, self.uniform)
+        return self._sample(logits)
+
+    def _sample(self, logits: torch.Tensor) -> Drawn:
+        one_wait = transfers.packs(logits.device)
+        temperature = self.settings.temperature
+        heat, uniform, greedy, *cut = self.tensors(logits.device)
+        if ((temperature != 1) & (temperature != 0)).any():
+            logits = logits / heat[:, None]
+        probs = logits.softmax(-1)
+        # log-sum-exp from the two maxima is one cheap pass each instead of a second exponential
+        log_total = logits.amax(-1) - probs.amax(-1).log()
+        if one_wait:
+            expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
+        else:
+            expected = torch.linalg.vecdot(probs, logits)
+            if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf is 0
+                expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
+        entropies = (log_total - expected).clamp_(0.0)
+        tokens = _invert(_cut(probs, *cut) if cut else probs, uniform)
+        if (temperature == 0).any():
+            tokens = torch.where(greedy, logits.argmax(-1), tokens)
+        logprobs = logits.gather(-1, tokens[:, None])[:, 0] - log_total
+        if not one_wait:
+            return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
+        # what is not finite shows in the log-probabilities, see check_finite
+        packed = transfers.download(
+            torch.stack([tokens.double(), logprobs.double(), entropies.double()])
+        )
+        measures = packed[1:].astype(np.float32)
+        return Drawn(packed[0].astype(np.int64), measures[0], measures[1])
+
+
+def draw(logits: torch.Tensor, settings: DrawSettings, uniform: npt.NDArray[np.float32]) -> Drawn:
+    """Sample one token per row, see :meth:`Draws.sample`.
 
     Args:
         logits: ``[rows, vocabulary]`` in float32.
         settings: Temperatures and cuts.
         uniform: One number in [0, 1) per row.
     """
-    device = logits.device
-    cut = (settings.top_p < 1) | (settings.top_k > 0)
-    if device.type == "cpu" and not cut.any() and (kernels := compiled_loops()) is not None:
-        return _draw_native(kernels, logits, settings.temperature, uniform)
-    return _draw_by_torch(logits, settings, uniform, one_wait=device.type != "cpu")
-
-
-def to_device(array: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
-    """Return an array as a tensor on a device; a GPU fetches it while the host goes on."""
-    tensor = torch.from_numpy(array)
-    if device.type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
-
-
-def _draw_by_torch(
-    logits: torch.Tensor,
-    settings: DrawSettings,
-    uniform: npt.NDArray[np.float32],
-    *,
-    one_wait: bool,
-) -> Drawn:
-    """See :func:`draw`; with ``one_wait`` the host waits for the device once, for the results."""
-    device = logits.device
-    cut = (settings.top_p < 1) | (settings.top_k > 0)
-    greedy = settings.temperature == 0
-    heat = np.where(greedy, np.float32(1), settings.temperature)
-    if (heat != 1).any():
-        logits = logits / to_device(heat, device)[:, None]
-    probs = logits.softmax(-1)
-    # log-sum-exp from the two maxima is one cheap pass each instead of a second exponential
-    log_total = logits.amax(-1) - probs.amax(-1).log()
-    if one_wait:
-        expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
-    else:
-        expected = torch.linalg.vecdot(probs, logits)
-        if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf counts as 0
-            expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
-    entropies = (log_total - expected).clamp_(0.0)
-    masses = _cut(probs, settings, cut) if cut.any() else probs
-    tokens = _invert(masses, to_device(uniform, device))
-    if greedy.any():
-        tokens = torch.where(to_device(greedy, device), logits.argmax(-1), tokens)
-    logprobs = logits.gather(-1, tokens[:, None])[:, 0] - log_total
-    if one_wait:
-        packed = torch.stack([tokens.double(), logprobs.double(), entropies.double()]).cpu()
-        tokens, logprobs, entropies = packed[0].long(), packed[1].float(), packed[2].float()
-    return Drawn(tokens.numpy(), logprobs.numpy(), entropies.numpy())
+    return Draws(settings, uniform).sample(logits)
 
 
 def _draw_native(
@@ -180,6 +218,22 @@ def likeliest(logits: torch.Tensor, temperature: float, k: int) -> npt.NDArray[n
     """
     tempered = (logits / temperature).log_softmax(-1)
     return tempered.topk(min(k, len(tempered))).values.cpu().numpy()
+
+
+def likeliest_of_rows(
+    logits: torch.Tensor, rows: npt.NDArray[np.int64], heat: npt.NDArray[np.float32], k: int
+) -> npt.NDArray[np.float32]:
+    """Return :func:`likeliest` of some rows ``[rows, k]``, with one wait for a device.
+
+    Args:
+        logits: ``[all rows, vocabulary]`` in float32.
+        rows: Which.
+        heat: Their temperatures, above 0.
+        k: How many of each.
+    """
+    which, temperature = Parcel(logits.device, rows, heat).send()
+    tempered = (logits[which] / temperature[:, None]).log_softmax(-1)
+    return transfers.download(tempered.topk(min(k, tempered.shape[-1])).values)
 
 
 def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
@@ -211,14 +265,12 @@ def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Ten
     return index[:, 0], rest[:, 0].clamp_(0.0, BELOW_ONE)
 
 
-def _cut(probs: torch.Tensor, settings: DrawSettings, cut: npt.NDArray[np.bool_]) -> torch.Tensor:
+def _cut(
+    probs: torch.Tensor, rows: torch.Tensor, keep_k: torch.Tensor, top_p: torch.Tensor
+) -> torch.Tensor:
     """Zero the mass outside top-k and the nucleus in the rows that ask for it."""
-    rows = to_device(np.flatnonzero(cut), probs.device)
     sub = probs[rows]
     size = sub.shape[-1]
-    top_k = np.where(settings.top_k[cut] > 0, settings.top_k[cut], size)
-    keep_k = to_device(np.minimum(top_k, size), probs.device)
-    top_p = to_device(settings.top_p[cut], probs.device)
     ordered, order = sub.sort(dim=-1, descending=True, stable=True)
     rank = torch.arange(size, device=probs.device)
     ordered = ordered.masked_fill(rank >= keep_k[:, None], 0.0)

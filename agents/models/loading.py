@@ -68,7 +68,8 @@ def load_model(
         name_or_path: Folder with config.json and weights, a name on the Hugging Face hub, or what
             :func:`~.registry.fetch.model_folder` takes. A folder with adapters
             (adapter_config.json) gives its base model with these merged in.
-        dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`.
+        dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`. ``"stored"`` is that of the
+            files: in main memory they are then mapped, and read where a weight is used.
         device: ``"auto"`` takes the first CUDA device where there is one.
 
     Raises:
@@ -89,7 +90,9 @@ def load_model(
 
     try:
         model, report = transformers.AutoModelForCausalLM.from_pretrained(
-            where, dtype=resolve_dtype(dtype, place), output_loading_info=True
+            where,
+            dtype="auto" if dtype == "stored" else resolve_dtype(dtype, place),
+            output_loading_info=True,
         )
     except (
         OSError,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,143 @@ def merged(model: Any) -> Any:
     return _detached(model).merge_and_unload(safe_merge=True)
 
 
+def without_adapters(model: Any) -> Any:
+    """Return a model of the plain architecture that shares the weights below the adapters.
+
+    A model without adapters is returned as it is.
+    """
+    return _detached(model).unload() if has_adapters(model) else model
+
+
+def merged_view(model: Any) -> Any:
+    """Return what :func:`merged` does for whoever reads weights one after the other.
+
+    Each merged weight is computed when it is read, and there never is a second set of them.
+    ``model`` is not changed, and need not be whole: weights that are spread over processes are
+    gathered as they are read, so that all of them must read the same in the same order. Adapters of
+    other kinds than LoRA's own on linear layers are merged as a whole.
+    """
+    if not has_adapters(model):
+        return model
+    return MergedWeights(model.get_base_model()) if has_plain_lora(model) else merged(model)
+
+
+def has_plain_lora(model: Any) -> bool:
+    """Return whether all adapters of a peft model are products added to linear layers."""
+    from peft.tuners.lora.layer import Linear
+    from peft.tuners.tuners_utils import BaseTunerLayer
+    from peft.utils.other import AuxiliaryTrainingWrapper
+
+    base = model.get_base_model()
+    tied = getattr(base.config.get_text_config(), "tie_word_embeddings", False)
+    if tied and isinstance(base.get_output_embeddings(), BaseTunerLayer):
+        return False
+    return not any(
+        isinstance(module, AuxiliaryTrainingWrapper)
+        or (
+            isinstance(module, BaseTunerLayer)
+            and (
+                not isinstance(module, Linear)
+                or module.merged
+                or bool(module.lora_variant)
+                or any(module.lora_bias.values())
+            )
+        )
+        for module in base.modules()
+    )
+
+
+class MergedWeights:
+    """A module with adapters as an engine reads it: names and weights of the plain architecture.
+
+    Args:
+        module: Of a model for which :func:`has_plain_lora` holds.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        from torch import Tensor, nn
+
+        if name == "weight" and _adapted(self._module):
+            return _merged_weight(self._module)
+        found = getattr(self._module, name)
+        if isinstance(found, Tensor):
+            return _gathered(found)
+        if isinstance(found, nn.ModuleList):
+            return [MergedWeights(module) for module in found]
+        return MergedWeights(found) if isinstance(found, nn.Module) else found
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """Return weights and buffers by name, each computed when it is read."""
+        layers = {name: m for name, m in self._module.named_modules() if _adapted(m)}
+        found: dict[str, Any] = {}
+        for name, value in self._module.state_dict().items():
+            layer, _, last = name.rpartition(".base_layer.")
+            if ".lora_" not in name:
+                whole = layers[layer] if layer in layers and last == "weight" else value
+                found[name.replace(".base_layer.", ".")] = whole
+        return _Read(found)
+
+
+class _Read(Mapping[str, Any]):
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self._found = found
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._found[name]
+        return _merged_weight(found) if _adapted(found) else _gathered(found)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def _adapted(module: Any) -> bool:
+    return hasattr(module, "base_layer") and hasattr(module, "lora_A")
+
+
+def _gathered(value: Any) -> Any:
+    """Return a weight whole, where it is cut up between processes."""
+    value = value.detach()
+    return value.full_tensor() if hasattr(value, "full_tensor") else value
+
+
+def _merged_weight(layer: Any) -> Any:
+    """Return what peft would leave in the layer's weight, in memory of its own."""
+    weight = _gathered(layer.get_base_layer().weight)
+    for name in layer.active_adapters:
+        if name not in layer.lora_A:
+            continue
+        a, b = (_gathered(part[name].weight) for part in (layer.lora_A, layer.lora_B))
+        if a.device.type == "cpu":  # as peft, which rounds the product once
+            change = (b.float() @ a.float()).T if layer.fan_in_fan_out else b.float() @ a.float()
+            change = change.mul_(layer.scaling[name]).to(b.dtype)
+        else:
+            change = ((b @ a).T if layer.fan_in_fan_out else b @ a).mul_(layer.scaling[name])
+        weight = change.to(weight.dtype).add_(weight)
+    return weight
+
+
+def copy_modules(model: Any, part: Callable[[Any], Any], *, keep_buffers: bool = False) -> Any:
+    """Return a copy of a model's modules with other weights, which learn nothing.
+
+    Args:
+        model: Any module.
+        part: From a weight to the tensor that takes its place, such as the one that it shares.
+        keep_buffers: Whether buffers are shared; else they are copied.
+    """
+    from torch import nn
+
+    memo: dict[int, Any] = {id(b): b for b in model.buffers()} if keep_buffers else {}
+    for weight in model.parameters():
+        memo[id(weight)] = nn.Parameter(part(weight), requires_grad=False)
+    return copy.deepcopy(model, memo)
+
+
 def load_adapters(model: Any, folder: Path | str) -> Any:
     """``model`` with the adapters of a folder.
 
@@ -137,13 +275,7 @@ def base_of(folder: Path) -> str:
 
 
 def _detached(model: Any) -> Any:
-    """Return a copy of the modules whose parameters share their memory with the model's."""
-    from torch import nn
-
-    memo: dict[int, Any] = {id(b): b for b in model.buffers()}
-    for weight in model.parameters():
-        memo[id(weight)] = nn.Parameter(weight.data, requires_grad=False)
-    return copy.deepcopy(model, memo)
+    return copy_modules(model, lambda weight: weight.data, keep_buffers=True)
 
 
 def _peft(what: str) -> Any:

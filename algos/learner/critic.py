@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,12 +23,15 @@ class Critic(nn.Module):
         kind: ``"own"``: a copy of the policy's backbone, trained on values alone (Search-R1's
             form); ``"shared"``: the head reads the policy's own hidden states, and its gradient
             trains the policy's backbone too (half the memory, but the two losses compete).
+        copied: Copies the backbone.
     """
 
-    def __init__(self, policy: Any, kind: CriticKind) -> None:
+    def __init__(
+        self, policy: Any, kind: CriticKind, copied: Callable[[Any], Any] = copy.deepcopy
+    ) -> None:
         super().__init__()
         self.kind: CriticKind = kind
-        self.backbone = copy.deepcopy(policy.get_decoder()) if kind == "own" else None
+        self.backbone = copied(policy.get_decoder()) if kind == "own" else None
         device = next(policy.parameters()).device
         self.head = nn.Linear(int(policy.config.hidden_size), 1, device=device, dtype=torch.float32)
         nn.init.zeros_(self.head.weight)

@@ -84,8 +84,8 @@ class Learner:
             for params, lr in zip(self._param_groups(), self._base_lrs(), strict=True)
         ]
         self.optimizer = make_optimizer(groups, recipe.optim, self.models.settings.optimizer)
-        device, processes = self.models.tokens.device, self.models.team.ranks.world_size
-        check_offload(self.models.settings, device, processes)
+        device = self.models.tokens.device
+        check_offload(self.models.settings, device)
         self.offload: Offload | None = None
         if self.models.settings.offload:
             self.offload = Offload(self.optimizer, self.models.frozen, device)

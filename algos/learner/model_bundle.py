@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -88,7 +87,7 @@ class Models:
         self.tokens = TokenModel(
             policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
         )
-        self.critic = Critic(policy, settings.critic) if recipe.critic else None
+        self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
         self.reference = self._frozen() if recipe.reference else None
         self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
@@ -107,13 +106,13 @@ class Models:
         if settings.gradient_checkpointing:
             check_recomputable(policy)
         self._kept: KeptMemory | None = None
-        if self.tokens.device.type == "cuda":
+        if device.type == "cuda" or not self.team.alone:
             self._measure_kept()  # before the weights are cut up
         frozen = self.reference.model if self.reference else None
         taught = self.teacher.model if self.teacher else None
-        others = [m for m in (self.critic, frozen, taught) if m is not None and m is not policy]
+        others = [m for m in (self.critic, frozen) if m is not None and m is not policy]
         half = computes_in_half(settings.precision, device)
-        self.team.shard(policy, others, device, half=half)
+        self.team.shard(policy, others, taught, device, half=half)
         for one in (self.tokens, self.reference, self.teacher):
             if one is not None and not self.team.alone:
                 one.casts = False  # the weights are gathered in the products' format
@@ -209,7 +208,15 @@ class Models:
         return int(found * (2 if own else 1))
 
     def narrowed_bytes(self) -> int:
-        """Return what copies of float32 weights in the products' format take."""
+        """Return what copies of float32 weights in the products' format take.
+
+        Where the weights are cut up, they are those of the layer that is computed and of the next.
+        """
+        if not self.team.alone:
+            layers = getattr(self.policy.get_decoder(), "layers", None)
+            sizes = [sum(p.numel() for p in layer.parameters()) for layer in layers or ()]
+            largest = max(sizes, default=0)
+            return 2 * largest * (2 if self.tokens.half else 4)
         own = self.critic if self.critic is not None and self.critic.kind == "own" else None
         weights = [p for m in (self.policy, own) if m is not None for p in m.parameters()]
         exact = sum(p.numel() for p in weights if p.dtype == torch.float32)
@@ -217,7 +224,12 @@ class Models:
 
     def _measure_kept(self) -> KeptMemory:
         if self._kept is None:
-            self._kept = KeptMemory.measured(self.tokens, self.tokens.device)
+            alone, tokens = self.team.alone, self.tokens
+            self._kept = (
+                KeptMemory.measured(tokens, tokens.device)
+                if alone
+                else KeptMemory.by_layers(tokens)
+            )
         return self._kept
 
     def memory_hint(self) -> str:
@@ -315,7 +327,7 @@ class Models:
         """Return a frozen copy of the current policy."""
         if adapter_alone_learns(self.policy):
             return WithoutAdapter(self.policy, self._temperature, self.settings.precision)
-        model = copy.deepcopy(self.policy).eval().requires_grad_(False)
+        model = self.team.copied(self.policy).eval().requires_grad_(False)
         return TokenModel(model, self._temperature, self.settings.precision)
 
     def _load_teacher(self, name: str | None) -> TokenModel | None:

@@ -33,7 +33,7 @@ class LearnerSettings:
             liger-kernel).
         offload: Keep the optimiser's moments, a reference and a teacher in main memory while the
             engine plays on the same GPU, whose cache makes room for them afterwards: longer
-            contexts and larger models for some seconds more per step (CUDA, one process).
+            contexts and larger models for some seconds more per step (CUDA).
     """
 
     micro_batch_tokens: int = 8192

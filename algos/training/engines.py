@@ -23,6 +23,7 @@ from ..rollouts import EpisodeRunner
 from ..rollouts.partial import PartialRollouts
 from ..runs.process_group import Channel, Ranks, SharedCounter
 from .config import TrainConfig
+from .policy import own_device
 
 EngineMaker = Callable[[TrainConfig, Any, Any], TrainingEngine]
 """Builds an engine from the configuration, the learner's model and its tokenizer."""
@@ -101,7 +102,10 @@ def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEng
         BadValueError: The engine cannot sample from this model.
         MissingExtraError: The engine's package is not installed.
     """
-    return build_engine(config.model, tokenizer, config, learner=policy)
+    device = None  # where the policy is, unless it waits in main memory to be cut up
+    if next(policy.parameters()).device.type != own_device(config.device).type:
+        device = own_device(config.device)
+    return build_engine(config.model, tokenizer, config, learner=policy, device=device)
 
 
 def make_runner(

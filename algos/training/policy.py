@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import torch
+
 from ...agents.models.attention import set_attention
-from ...agents.models.loading import load_model, load_tokenizer
+from ...agents.models.loading import load_model, load_tokenizer, resolve_device
 from ...agents.models.lora import with_lora
 from ...agents.rendering.factory import keep_style
 from ...envs.core.errors import BadValueError, MissingExtraError
@@ -13,20 +16,28 @@ from ..runs.progress import Reporter
 from .config import TrainConfig
 
 
-def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
+def load_policy(config: TrainConfig, report: Reporter, *, waits: bool = False) -> tuple[Any, Any]:
     """Load the model that a run trains, and its tokenizer.
 
     Args:
         config: The run.
         report: Where warnings are shown.
+        waits: Whether the model is to be cut up between processes. It waits for that in main
+            memory: without adapters as its files, mapped, which all processes of a machine share.
 
     Raises:
         TurngymError: Something of the model does not fit; says what.
     """
     tokenizer = load_tokenizer(config.model)
     keep_style(tokenizer, config.render)
-    model = load_model(config.model, dtype=config.weights, device=config.device)
-    device = next(model.parameters()).device
+    device = own_device(config.device)
+    if waits:
+        whole = config.lora is not None or (Path(config.model) / "adapter_config.json").is_file()
+        dtype = config.weights if whole else "stored"  # a sum with adapters is rounded once
+        model = load_model(config.model, dtype=dtype, device="cpu")
+    else:
+        model = load_model(config.model, dtype=config.weights, device=config.device)
+        device = next(model.parameters()).device
     if warning := set_attention(model, config.attention, device):
         report.note(warning)
     if config.learner.liger:
@@ -34,6 +45,14 @@ def load_policy(config: TrainConfig, report: Reporter) -> tuple[Any, Any]:
     if config.lora is not None:
         model = with_lora(model, config.lora, config.seed)
     return model, tokenizer
+
+
+def own_device(name: str) -> torch.device:
+    """Return the device of this process by the run's name for it."""
+    device = resolve_device(name)
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
 
 
 def check_teacher(teacher: str | None, tokenizer: Any) -> None:

@@ -81,7 +81,7 @@ from .engines import (
     settle,
     usual_cap,
 )
-from .policy import check_teacher, load_policy
+from .policy import check_teacher, load_policy, own_device
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
 
@@ -166,7 +166,10 @@ class Trainer(Closing):
         self.env = config.env.prototype
         base_env = text_env(self.env)
         self.sets = [e.make() for e in config.evals]
-        policy, self.tokenizer = load_policy(config, self.report)
+        waits = not self.ranks.alone
+        policy, self.tokenizer = load_policy(config, self.report, waits=waits)
+        device = own_device(config.device)
+        dtype = None if config.lora else resolve_dtype(config.weights, device)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
         self.engine = engine(config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
@@ -180,7 +183,7 @@ class Trainer(Closing):
             pad_id=self.renderer.pad_id,
             settings=config.learner,
             seed=config.seed,
-            team=Team(self.ranks.learner),
+            team=Team(self.ranks.learner, device, dtype),
         )
         settle(self.engine, self.learner)
         self.partial = make_partial(config, self.engine, self.ranks)

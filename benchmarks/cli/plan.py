@@ -25,7 +25,7 @@ class Command:
         lora_rank: Plan for adapters of this rank in place of the weights.
         max_batch: Actions that a device samples at a time; left out: those of the preset.
         micro_batch_tokens: Tokens of one forward pass of training; left out: those of the preset.
-        offload: Plan for moments and reference in main memory while the engine plays (one device).
+        offload: Plan for moments and reference in main memory while the engine plays.
     """
 
     preset: str | None = None
@@ -105,7 +105,7 @@ def verdict(chosen: Preset, hardware: Hardware, made: ResourcePlan, lora_rank: i
             f"fits, {free:.1f} GB to spare; the cache holds one full batch here, and the engine "
             "takes what is left for up to two"
         )
-    least = min_gpus(chosen, hardware, lora_rank)
+    least = min_gpus(chosen, hardware, lora_rank, offload=made.offload)
     more = f"--gpus {least} suffices; or " if least else ""
     options = {"activations": "--micro-batch-tokens", "engine's cache": "--max-batch"}
     largest = max(options, key=lambda name: made.memory.get(name, 0))

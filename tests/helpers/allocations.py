@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,14 @@ def held_bytes(work: Callable[[], Any]) -> int:
 
 def _traced(work: Callable[[], Any]) -> tuple[int, int]:
     torch.zeros(1)  # so that what the first call keeps is there
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as traced:
-        work()
+    collecting = gc.isenabled()
+    gc.disable()  # what earlier tests left behind is not counted as given back by this one
+    try:
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as traced:
+            work()
+    finally:
+        if collecting:
+            gc.enable()
     assert traced.profiler is not None
     results: Any = traced.profiler.kineto_results
     events = [e for e in results.events() if e.name() == "[memory]"]

@@ -13,17 +13,24 @@ from typing import Any
 
 import numpy as np
 import torch
+from helpers.allocations import held_bytes, peak_bytes
 from helpers.branching import branching
 from helpers.nets import small
+from helpers.small_models import model
+from peft import get_peft_model_state_dict
+from safetensors.torch import load_file
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from turngym.agents.engines.base import EngineStats
 from turngym.agents.engines.local.packed_decoder import FastDecoder
-from turngym.agents.models.lora import LoraSettings, with_lora
+from turngym.agents.models.loading import load_model
+from turngym.agents.models.lora import LoraSettings, merged, merged_view, with_lora
 from turngym.algos.core.forest import Group
 from turngym.algos.core.protocols import Credits, Start
 from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.offload import Offload
+from turngym.algos.learner.parallel.sharding import Gathered
 from turngym.algos.learner.parallel.team import Team
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.ray.engine import RemoteEngine, RemoteRunner
@@ -145,6 +152,128 @@ def hand_over(precision: str) -> dict[str, Any]:
         and torch.equal(first._embed.to(kind), second._embed.to(kind)),
         "held_elsewhere": made.policy_for_engine(in_turn=False) is made.whole_policy(),
     }
+
+
+def adapters(folder: Path) -> dict[str, Any]:
+    """What an engine gets of adapters on weights that are cut up."""
+    ranks = join_ranks("cpu")
+    net = with_lora(small("qwen2").to(torch.bfloat16), LoraSettings(rank=2), 0)
+    made = learner(Team(ranks.learner), net, "bfloat16")
+    gradients(made)
+    gradients(made)
+    whole, view = made.whole_policy(), made.policy_for_engine(in_turn=True)
+    before = [p.detach().to_local().clone() for p in made.policy.parameters()]
+    wanted, found = merged(whole).state_dict(), merged_view(view).state_dict()
+    bare = small("qwen2").to(torch.bfloat16).state_dict()
+    view.save_pretrained(folder / f"adapter-{ranks.learner.rank}")
+    saved = load_file(folder / f"adapter-{ranks.learner.rank}" / "adapter_model.safetensors")
+    learned = get_peft_model_state_dict(whole)
+    after = [p.detach().to_local() for p in made.policy.parameters()]
+    return {
+        "view": type(view) is Gathered,
+        "names": list(found) == list(wanted),
+        "values": all(torch.equal(found[n], wanted[n]) for n in wanted),
+        "moved": any(not torch.equal(found[n], bare[n]) for n in wanted),
+        "untouched": all(map(torch.equal, before, after)),
+        "saved": saved.keys() == learned.keys()
+        and all(torch.equal(saved[n], learned[n]) for n in saved),
+    }
+
+
+def take_turns() -> dict[str, Any]:
+    """Two updates with shards that rest in between, against two without."""
+    ranks = join_ranks("cpu")
+    plain, moved = (learner(Team(ranks.learner), small("qwen2"), "float32") for _ in range(2))
+    before, parameters = plain.needs(), list(plain.policy.parameters())
+    own = sum(p.to_local().numel() for p in parameters)
+    moved.offload = Offload(moved.optimizer, moved.models.frozen, torch.device("cpu"))
+    reference = moved.models.reference
+    assert reference is not None
+    parts = [p.to_local() for p in reference.model.parameters()]
+    held, same_scores = [], []
+    forest = branching(3, groups=4)
+    for _ in range(2):
+        for made in (plain, moved):
+            gradients(made)
+            made.rest()
+        held.append(sum(p.untyped_storage().nbytes() for p in parts))
+        same_scores.append(
+            all(
+                np.array_equal(a, b)
+                for a, b in zip(plain.ref_logprobs(forest), moved.ref_logprobs(forest), strict=True)
+            )
+        )
+    moved.rest()
+    freed = held_bytes(moved.wake)
+    moments = [
+        (plain.optimizer.state[p], moved.optimizer.state[q])
+        for p, q in zip(plain.policy.parameters(), moved.policy.parameters(), strict=True)
+    ]
+    local = sum(t.to_local().nbytes for _, s in moments for t in s.values() if t.ndim)
+    return {
+        "weights": all(
+            torch.equal(p.to_local(), q.to_local())
+            for p, q in zip(plain.policy.parameters(), moved.policy.parameters(), strict=True)
+        ),
+        "moments": all(
+            torch.equal(one[name].full_tensor(), other[name].full_tensor())
+            for one, other in moments
+            for name in ("exp_avg", "exp_avg_sq")
+        ),
+        "scores": same_scores,
+        "held": held,
+        "frozen": moved.offload.frozen_bytes,
+        "brought_back": freed,
+        "moved": local + moved.offload.frozen_bytes,
+        "whole": sum(p.numel() * 4 for p in small("qwen2").parameters()),
+        "counted": before.gradients == 4 * own and before.moments == 8 * own,
+        "narrowed": before.narrowed
+        == 2 * sum(p.numel() * 4 for p in small("qwen2").model.layers[0].parameters()),
+        "activations": before.activations > 0,
+    }
+
+
+DEEP: dict[str, Any] = {
+    "num_hidden_layers": 8,
+    "vocab_size": 64,
+    "hidden_size": 128,
+    "intermediate_size": 256,
+}
+
+
+def from_files(folder: Path) -> dict[str, Any]:
+    """Policies that are cut up from mapped files, and what that takes of memory."""
+    ranks = join_ranks("cpu")
+    out: dict[str, Any] = {}
+    for stored, wanted in (("bfloat16", "float32"), ("float32", "bfloat16")):
+        path, dtype = folder / stored, getattr(torch, wanted)
+        model("Qwen2", **DEEP).to(getattr(torch, stored)).save_pretrained(path)  # by the first
+        ranks.learner.everyone("written")
+        ordinary = load_model(path, dtype=wanted, device="cpu")
+        made: list[Learner] = []
+
+        def build(path: Path = path, dtype: Any = dtype, made: list[Learner] = made) -> None:
+            net = load_model(path, dtype="stored", device="cpu")
+            made.append(learner(Team(ranks.learner, torch.device("cpu"), dtype), net, "float32"))
+
+        peak = peak_bytes(build)
+        whole = dict(made[0].whole_policy().named_parameters())
+        reference = made[0].models.reference
+        assert reference is not None
+        frozen = dict(reference.model.named_parameters())
+        wide = dict(ordinary.named_parameters())
+        out[f"{stored} as {wanted}"] = {
+            "peak": peak,
+            "file": (path / "model.safetensors").stat().st_size,
+            "whole": sum(p.numel() * 4 for p in wide.values()),
+            "layer": sum(p.numel() * 4 for p in ordinary.model.layers[0].parameters()),
+            "formats": [str(whole[n].dtype) for n in ("lm_head.weight", "model.norm.weight")],
+            "shards": str(next(made[0].policy.parameters()).dtype),
+            "frozen": str(next(iter(frozen.values())).dtype),
+            "values": all(torch.equal(whole[n], p) for n, p in wide.items()),
+            "reference": all(torch.equal(frozen[n].full_tensor(), p) for n, p in wide.items()),
+        }
+    return out
 
 
 class NoTokenizer:
@@ -288,6 +417,9 @@ if __name__ == "__main__":
         "lora": formats("bfloat16", True),
         "hand_over": {precision: hand_over(precision) for precision in ("float32", "bfloat16")},
     }
+    out["adapters"] = adapters(Path(job["folder"]))
+    out["turns"] = take_turns()
+    out["files"] = from_files(Path(job["folder"]))
     out["actors"] = actors_of_the_first()
     out["taken"] = taken_from_one_list()
     out["checkpoint"] = written_meanwhile(Path(job["folder"]))

@@ -17,7 +17,7 @@ import torch
 from ....envs.core.errors import BadValueError, EpisodeError
 from ...models.attention import avoid_planned_kernels
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
-from ...models.lora import merged
+from ...models.lora import has_adapters, merged_view, without_adapters
 from ...rendering.token_text import TokenText
 from ..base import (
     Completion,
@@ -29,8 +29,10 @@ from ..base import (
     check_request,
     open_episodes,
 )
-from ..sampling import compiled_loops, draw
+from ..sampling import Draws, compiled_loops
 from ..stopping import StopRules, end_ids
+from ..transfers import to_device
+from .decode_graphs import DecodeGraphs
 from .forward import Forward, Piece
 from .kv_cache import Ids, KvPool, row_bytes
 from .packed_decoder import FastDecoder, why_not_fast
@@ -47,13 +49,15 @@ class TransformersEngine(CopiedEngine):
     through their own forward.
 
     Args:
-        model: A causal language model; its device is the engine's.
+        model: A causal language model.
         tokenizer: Its tokenizer, for stop strings and end-of-text ids.
         max_batch: Maximum number of requests that are sampled at a time; further ones wait.
         dtype: Number format of the copy, ``"auto"`` for bfloat16 where the device has it;
             log-probabilities are then about 1e-2 from those of float32.
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
+        cuda_graphs: Whether decode steps of the packed decoder are captured as CUDA graphs.
+        device: Where it samples; None is where the model is.
 
     Attributes:
         live_first: Whether requests whose cache is alive are admitted before others that came
@@ -64,7 +68,7 @@ class TransformersEngine(CopiedEngine):
         BadValueError: A bad setting, or a model that this engine cannot sample from.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings by name
         self,
         model: Any,
         tokenizer: Any,
@@ -73,22 +77,28 @@ class TransformersEngine(CopiedEngine):
         dtype: str | torch.dtype | None = "auto",
         max_context: int | None = None,
         cache_gib: float | None = None,
+        cuda_graphs: bool = True,
+        device: str | torch.device | None = None,
     ) -> None:
         if max_batch < 1:
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
         if cache_gib is not None and not cache_gib > 0:
             raise BadValueError(f"engine: cache_gib is {cache_gib}; expected more than 0.")
-        model = merged(model)
+        learner, model = model, without_adapters(model)
         check_match(model, tokenizer)
         if max_context is not None:
             check_context(model, max_context)
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
-        device = next(model.parameters()).device
-        avoid_planned_kernels(device)
-        self._forward = choose_forward(model, resolve_dtype(dtype, device), longest)
-        shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, device)
+        place = next(model.parameters()).device if device is None else torch.device(device)
+        avoid_planned_kernels(place)
+        graphs = DecodeGraphs(max_batch) if cuda_graphs and place.type == "cuda" else None
+        form = resolve_dtype(dtype, place)
+        self._forward = choose_forward(model, form, longest, graphs, place)
+        if has_adapters(learner):
+            self._forward.load(merged_view(learner))
+        shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, place)
         self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
-        on_cpu = device.type == "cpu"
+        on_cpu = place.type == "cpu"
         self._pool = KvPool(
             shape, rows, size if on_cpu else min(size, self._cache.most), fixed=not on_cpu
         )
@@ -96,7 +106,7 @@ class TransformersEngine(CopiedEngine):
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         super().__init__(stops, vocabulary, longest, when_full)
-        self._device, self._in_turn = device, False
+        self._device, self._in_turn = place, False
         self._chunk = 1024 if on_cpu else 16_384
         self.live_first = not on_cpu
         self.max_open = None if on_cpu else open_episodes(max_batch)
@@ -141,7 +151,7 @@ class TransformersEngine(CopiedEngine):
                 f"engine: sync while {len(self._waiting) + len(self._batch)} requests are being "
                 "sampled; await them first."
             )
-        self._forward.load(merged(model))
+        self._forward.load(merged_view(model))
         self._pool.clear()
         self._version = self._version + 1 if version is None else version
 
@@ -190,9 +200,11 @@ class TransformersEngine(CopiedEngine):
             batch.locate()
         rows, tokens = batch.rows, batch.last_tokens()
         pool.tokens[rows, pool.lengths[rows]] = tokens
-        logits = self._forward.decode(pool, rows, tokens)
+        everyone = np.arange(len(batch))
+        draws = batch.draws(everyone)
+        logits = self._forward.decode(pool, rows, tokens, draws)
         pool.lengths[rows] += 1
-        self._sample(np.arange(len(batch)), logits)
+        self._sample(everyone, logits, draws)
 
     # ------------------------------------------------------------------ admission
 
@@ -244,7 +256,7 @@ class TransformersEngine(CopiedEngine):
             source.update({id(job): i for job in jobs})
         order = [source[id(job)] for job in admitted]
         if order != list(range(len(feeds))):
-            logits = logits[torch.tensor(order, device=logits.device)]
+            logits = logits[to_device(np.array(order), logits.device)]
         self._batch.add(admitted)
         if running is None:
             self._sample(np.arange(old, old + len(admitted)), logits)
@@ -326,7 +338,7 @@ class TransformersEngine(CopiedEngine):
             logits.append(found)
             order += chunk
         joined = torch.cat(logits) if len(logits) > 1 else logits[0]
-        return joined[torch.from_numpy(np.argsort(order)).to(joined.device)], running
+        return joined[to_device(np.argsort(order), joined.device)], running
 
     def _run(
         self, spans: Sequence[tuple[Job, int, int]], also: Sequence[Piece] = ()
@@ -343,11 +355,9 @@ class TransformersEngine(CopiedEngine):
 
     # ------------------------------------------------------------------ sampling and ending
 
-    def _sample(self, which: Ids, logits: torch.Tensor) -> None:
+    def _sample(self, which: Ids, logits: torch.Tensor, draws: Draws | None = None) -> None:
         batch = self._batch
-        everyone = len(which) == len(batch)
-        settings = batch.settings if everyone else batch.settings.at(which)
-        drawn = draw(logits, settings, batch.uniform(which))
+        drawn = (draws or batch.draws(which)).sample(logits)
         drawn.check_finite()
         batch.record_likeliest(which, logits)
         full = batch.record(which, drawn)
@@ -401,27 +411,36 @@ def build(source: EngineSource) -> TransformersEngine:
         max_batch=source.max_batch,
         dtype=source.dtype,
         max_context=source.max_context,
+        cuda_graphs=source.cuda_graphs,
+        device=source.device if source.elsewhere else None,
     )
 
 
-def choose_forward(model: Any, dtype: torch.dtype, max_context: int) -> Forward:
+def choose_forward(
+    model: Any,
+    dtype: torch.dtype,
+    max_context: int,
+    graphs: DecodeGraphs | None = None,
+    device: torch.device | None = None,
+) -> Forward:
     """Return the packed decoder where it knows the model, else the model's own forward.
 
-    With numba on few cores the packed decoder's own loops are compiled.
+    With numba on few cores the packed decoder's own loops are compiled. ``graphs`` captures the
+    packed decoder's steps on CUDA; ``device`` is where it computes, None where the model is.
 
     Raises:
         BadValueError: Neither can sample from it; the message says why.
     """
     if why_not_fast(model, max_context) is None:
-        if compiled_loops() is not None:
+        if compiled_loops() is not None and (device is None or device.type == "cpu"):
             from .numba_decoder import NativeDecoder, why_not_native  # needs numba
 
             if why_not_native(model, dtype) is None:
                 return NativeDecoder(model, dtype, max_context)
-        return FastDecoder(model, dtype, max_context)
+        return FastDecoder(model, dtype, max_context, graphs, device)
     from .hf_forward import HfForward  # transformers is slow to import
 
-    return HfForward(model, dtype, max_context)
+    return HfForward(model, dtype, max_context, device)
 
 
 RESERVE = 0.08

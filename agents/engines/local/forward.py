@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..sampling import to_device
+from ..sampling import Draws
 from .kv_cache import CacheShape, KvPool
 
 Ids = npt.NDArray[np.int64]
@@ -44,14 +44,15 @@ class Piece:
 
 
 class Forward(Protocol):
-    """A model behind the key-value pool. Lengths in the pool are the caller's to update.
+    """A model behind the key-value pool. Lengths in the pool are the caller's to update."""
 
-    Attributes:
-        wants_front: True where :meth:`decode` costs as much as if all rows up to the last one
-            took part, so that the caller should keep its rows in the front of the pool.
-    """
+    @property
+    def wants_front(self) -> bool:
+        """Whether :meth:`decode` costs as much as if all rows up to the last one took part.
 
-    wants_front: bool
+        The caller should then keep its rows in the front of the pool.
+        """
+        ...
 
     @property
     def mixes(self) -> bool:
@@ -72,13 +73,16 @@ class Forward(Protocol):
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
         ...
 
-    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+    def decode(
+        self, pool: KvPool, rows: Ids, tokens: Ids, draws: Draws | None = None
+    ) -> torch.Tensor:
         """Feed one token to each of some rows of the pool at their lengths.
 
         Args:
             pool: The cache.
             rows: ``[k]``, no two alike.
             tokens: ``[k]``.
+            draws: How they will be sampled; what that needs goes to a device with the rest.
 
         Returns:
             Float32 logits ``[k, vocabulary]``.
@@ -163,9 +167,3 @@ class Front:
         fed[rows] = tokens
         alike = len(rows) == count and bool((rows == np.arange(count)).all())
         return cls(fed, int(pool.lengths[rows].max()) + 1, None if alike else rows)
-
-    def pick(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return the asked rows of ``[count, vocabulary]``."""
-        if self.asked is None:
-            return logits
-        return logits[to_device(self.asked, logits.device)]

@@ -12,7 +12,8 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from ....envs.core.errors import BadValueError
-from ..sampling import to_device
+from ..sampling import Draws
+from ..transfers import Parcel
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .kv_cache import CacheShape, KvPool
 
@@ -67,15 +68,20 @@ class _PoolLayer(CacheLayerMixin):
 
 
 class _Window:
-    """Which places of the pool one forward pass writes and reads."""
+    """Which places of the pool one forward pass writes and reads.
 
-    def __init__(self, pool: KvPool, ragged: Ragged, end: int, *, prefix: bool) -> None:
-        device = pool.shape.device
+    Args:
+        pool: The cache.
+        maps: Rows, positions and places of the tokens, and the row of each piece.
+        end: Positions that are read.
+        prefix: Whether the pieces' rows are the first ones of the pool.
+    """
+
+    def __init__(
+        self, pool: KvPool, maps: Sequence[torch.Tensor], end: int, *, prefix: bool
+    ) -> None:
         self.pool = pool
-        self.row = to_device(ragged.rows, device)
-        self.position = to_device(ragged.positions, device)
-        self.places = to_device(ragged.places, device)
-        self.rows = to_device(ragged.rows[ragged.last], device)
+        self.row, self.position, self.places, self.rows = maps
         self.end = end
         self.prefix = prefix
 
@@ -87,6 +93,7 @@ class HfForward:
         model: Any decoder-only causal language model with ordinary attention.
         dtype: Of the copy that samples.
         max_context: Longest sequence that will be fed.
+        device: Where it computes; None is where the model is.
 
     Raises:
         BadValueError: The model keeps state that is not keys and values of all past tokens, or
@@ -96,9 +103,11 @@ class HfForward:
     wants_front = True
     mixes = False
 
-    def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
+    def __init__(
+        self, model: Any, dtype: torch.dtype, max_context: int, device: torch.device | None = None
+    ) -> None:
         _refuse_unfit(model)
-        self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+        self._model = copy.deepcopy(model).to(device, dtype).eval().requires_grad_(False)
         if getattr(self._model, "_supports_sdpa", False):
             self._model.set_attn_implementation("sdpa")
         else:
@@ -138,7 +147,9 @@ class HfForward:
         """Run the pieces; float32 logits ``[pieces, vocabulary]`` after the last token of each."""
         return self._forward(pool, Ragged.of(pieces, self._grain), prefix=False)
 
-    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+    def decode(
+        self, pool: KvPool, rows: Ids, tokens: Ids, draws: Draws | None = None
+    ) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
         front = Front.of(pool, rows, tokens)
         count = len(front.tokens)
@@ -153,33 +164,56 @@ class HfForward:
             starts=lengths,
             end=front.end,
         )
-        return front.pick(self._forward(pool, ragged, prefix=True))
+        return self._forward(pool, ragged, prefix=True, asked=front.asked, draws=draws)
 
-    def _forward(self, pool: KvPool, ragged: Ragged, *, prefix: bool) -> torch.Tensor:
+    def _forward(
+        self,
+        pool: KvPool,
+        ragged: Ragged,
+        *,
+        prefix: bool,
+        asked: Ids | None = None,
+        draws: Draws | None = None,
+    ) -> torch.Tensor:
+        """Return the logits after the last token of each piece, or of the pieces ``asked``."""
         device = self._device
         end = pool.reach(ragged.end, self._grain)
-        window = _Window(pool, ragged, end, prefix=prefix)
         k, width = ragged.square.shape
-        at = to_device(ragged.starts, device)[:, None]
-        at = at + torch.arange(width, device=device)
-        masks = self._masks(at.clamp(max=ragged.end - 1), end)
-        layers: list[Any] = [_PoolLayer(i, window) for i in range(self._shape.layers)]
         sizes = np.diff(np.concatenate([[-1], ragged.last]))
         keep = np.unique(sizes - 1)
+        column = np.searchsorted(keep, sizes - 1) if self._picks_logits else sizes - 1
+        lines = np.arange(k) if asked is None else asked
+        parcel = Parcel(
+            device,
+            ragged.rows,
+            ragged.positions,
+            ragged.places,
+            ragged.rows[ragged.last],
+            ragged.starts,
+            ragged.ids[ragged.square],
+            keep,
+            lines,
+            column[lines],
+        )
+        if draws is not None:
+            draws.ride(parcel)
+        *maps, starts, ids, kept, which, place = parcel.send()[:9]
+        window = _Window(pool, maps, end, prefix=prefix)
+        at = starts[:, None] + torch.arange(width, device=device)
+        masks = self._masks(at.clamp(max=ragged.end - 1), end)
+        layers: list[Any] = [_PoolLayer(i, window) for i in range(self._shape.layers)]
         more: dict[str, Any] = {}
         if self._picks_logits:
-            more["logits_to_keep"] = to_device(keep, device)
+            more["logits_to_keep"] = kept
         logits = self._model(
-            input_ids=to_device(ragged.ids[ragged.square], device),
+            input_ids=ids,
             attention_mask=masks,
             position_ids=at.clamp(max=min(pool.positions, self._last_position)),
             past_key_values=Cache(layers=layers),
             use_cache=True,
             **more,
         ).logits
-        column = np.searchsorted(keep, sizes - 1) if self._picks_logits else sizes - 1
-        rows = torch.arange(k, device=device)
-        return logits[rows, to_device(column, device)].float()
+        return logits[which, place].float()
 
     def _masks(self, at: torch.Tensor, end: int) -> Any:
         """Return what each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""

@@ -94,6 +94,7 @@ class KvPool:
         self._by_handle: dict[int, Row] = {}
         self._next_handle = 1
         self._clock = 0
+        self._before = 0  # positions of the rows when the memory was given back
         self._allocate(0, 0)
 
     # ------------------------------------------------------------------ looking
@@ -221,6 +222,8 @@ class KvPool:
         self.max_bytes = self.max_bytes if max_bytes is None else max_bytes
         self._by_handle.clear()
         self._room = None
+        # so that the next layout is the last one from the start
+        self._before = self._held if self._fixed and max_bytes is None else 0
         self._allocate(0, 0)
 
     def compact(self, slack: int) -> bool:
@@ -275,7 +278,8 @@ class KvPool:
         if rows > allowed:
             rows = allowed
         elif taken + wanted > rows:
-            rows = allowed if self._lazy else min(allowed, max(2 * rows, 8))
+            all_at_once = self._lazy or self._fixed  # its memory is there in any case
+            rows = allowed if all_at_once else min(allowed, max(2 * rows, 8))
         if rows != self.rows or positions != self._held:
             self._rebuild(rows, positions)
         return True
@@ -285,6 +289,8 @@ class KvPool:
         held = self._held
         if self._rounded(length) <= held:
             return held
+        if self._rounded(length) <= self._before:
+            return self._before
         ample = self._rounded(max(length, 3 * held // 2, _AMPLE - 1 if self._lazy else 0))
         return ample if self._rows_allowed(ample) >= self.max_rows else self._rounded(length)
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..sampling import Draws
 from .forward import Ids
 from .kv_cache import CacheShape, KvPool
 from .numba_kernels import BLOCK, add_unit, bits, head_kernels
@@ -39,12 +40,15 @@ class NativeDecoder(FastDecoder):
         max_context: Positions for which rotary angles are tabled.
     """
 
-    wants_front = False
-
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         super().__init__(model, dtype, max_context)
         self._kernels = head_kernels(self._dim, self._eps)
         self._nothing = bits(torch.zeros((0, 0), dtype=dtype))
+
+    @property
+    def wants_front(self) -> bool:
+        """Whether a decode step costs as much as if all rows up to the last one took part."""
+        return False
 
     @property
     def shape(self) -> CacheShape:
@@ -58,7 +62,13 @@ class NativeDecoder(FastDecoder):
         self._angles: Floats = torch.view_as_real(self._turns).numpy()
         self._norms = [_norms(x.norm_q, x.norm_k) for x in self._layers]
 
-    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+    def decode(
+        self,
+        pool: KvPool,
+        rows: Ids,
+        tokens: Ids,
+        draws: Draws | None = None,  # noqa: ARG002 - nothing goes anywhere
+    ) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
         slots = np.stack([rows, pool.lengths[rows]])  # C order, as the loops are compiled for
         cache, scale = bits(pool.data), np.float32(self._scale)

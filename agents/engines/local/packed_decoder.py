@@ -19,7 +19,9 @@ import torch.nn.functional as F
 
 from ...models.causal_attention import attend_row
 from ...models.products import wide_product
-from ..sampling import to_device
+from ..sampling import Draws
+from ..transfers import Parcel, to_device
+from .decode_graphs import DecodeGraphs
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
 from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
@@ -166,13 +168,20 @@ class FastDecoder:
         model: One of :data:`FAMILIES` for which :func:`why_not_fast` has no objection.
         dtype: Of the matrix products and of the cached keys and values.
         max_context: Positions for which rotary angles are tabled.
+        graphs: Captures decode steps where attention goes over pages; None captures nothing.
+        device: Where it computes; None is where the model is.
     """
 
-    wants_front = True
-
-    def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        dtype: torch.dtype,
+        max_context: int,
+        graphs: DecodeGraphs | None = None,
+        device: torch.device | None = None,
+    ) -> None:
         config = model.config
-        self._device = next(model.parameters()).device
+        self._device = device or next(model.parameters()).device
         self._dtype = dtype
         self._n_q = config.num_attention_heads
         self._n_kv = config.num_key_value_heads
@@ -184,7 +193,12 @@ class FastDecoder:
         self._kernel: Kernel | None = None if isinstance(found, str) else found
         self.unpaged_because = found if isinstance(found, str) else None
         if isinstance(found, str) and self._as_rows and dtype != torch.float32:
-            warnings.warn(f"the engine's attention goes by masks: {found}", stacklevel=2)
+            warnings.warn(
+                f"the engine's attention goes by masks, and no decode step is captured as a CUDA "
+                f"graph: {found}",
+                stacklevel=2,
+            )
+        self._graphs = graphs
         self._eps = config.rms_norm_eps
         # x / sqrt(mean(x^2) + eps) = sqrt(n) * x / hypot(|x|, sqrt(n eps)); the factor is folded
         self._width = config.hidden_size
@@ -204,6 +218,11 @@ class FastDecoder:
         if self._kernel is not None:
             return CacheShape(*size, self._dtype, self._device, grain=PAGE)
         return CacheShape(*size, self._dtype, self._device)
+
+    @property
+    def wants_front(self) -> bool:
+        """Whether a decode step costs as much as if all rows up to the last one took part."""
+        return self._kernel is None
 
     @property
     def mixes(self) -> bool:
@@ -256,11 +275,8 @@ class FastDecoder:
         if self._as_rows:
             return self._feed_grouped(pool, ragged)
         move = self._move
-        positions, square, places = (
-            move(ragged.positions),
-            move(ragged.square),
-            move(ragged.places),
-        )
+        positions, square = move(ragged.positions), move(ragged.square)
+        places = move(ragged.places)
         slots = torch.stack([move(ragged.rows), positions])
         width = ragged.square.shape[1]
         at = move(ragged.starts)[:, None] + torch.arange(width, device=self._device)
@@ -281,11 +297,20 @@ class FastDecoder:
 
     def _feed_grouped(self, pool: KvPool, ragged: Ragged) -> torch.Tensor:
         """:meth:`feed` in shapes that repeat, by :class:`GroupedAttention`."""
-        move, group = self._move, self._n_q // self._n_kv
-        positions, last = move(ragged.positions), move(ragged.last)
-        square, places = move(ragged.square), move(ragged.places)
-        rows, end = move(ragged.rows[ragged.last]), pool.reach(ragged.end, self._grain)
-        at = move(ragged.starts)[:, None] + torch.arange(square.shape[1], device=self._device)
+        group, end = self._n_q // self._n_kv, pool.reach(ragged.end, self._grain)
+        rows, positions, last, square, places, first, ids, starts = Parcel(
+            self._device,
+            ragged.rows,
+            ragged.positions,
+            ragged.last,
+            ragged.square,
+            ragged.places,
+            ragged.rows[ragged.last],
+            ragged.ids,
+            ragged.starts,
+        ).send()
+        slots, rows = torch.stack([rows, positions]), first
+        at = starts[:, None] + torch.arange(square.shape[1], device=self._device)
         attention = GroupedAttention(at, end, group)
         final = GroupedAttention(positions[last][:, None], end, group)
 
@@ -295,24 +320,29 @@ class FastDecoder:
                 return final(q[:, None], keys, values)[:, 0]
             return attention(q[square], keys, values).flatten(0, 1)[places]
 
-        slots = torch.stack([move(ragged.rows), positions])
-        return self._run(pool, move(ragged.ids), slots, attend, last)
+        return self._run(pool, ids, slots, attend, last)
 
     def _feed_paged(self, pool: KvPool, pieces: Sequence[Piece], kernel: Kernel) -> torch.Tensor:
         """:meth:`feed` by one call for all pieces, see :mod:`.paged_attention`."""
         sizes, starts, rows = np.array([(len(p.ids), p.start, p.row) for p in pieces]).T
         ends = sizes.cumsum()
         positions = np.arange(ends[-1]) + np.repeat(starts - (ends - sizes), sizes)
-        where = Sequences.of(sizes, starts + sizes, rows.copy(), self._move)
+        cuts, seen, owners, flat, slots, last = Parcel(
+            self._device,
+            *Sequences.arrays(sizes, starts + sizes, rows.copy()),
+            np.concatenate([p.ids for p in pieces]).astype(np.int64, copy=False),
+            np.stack([np.repeat(rows, sizes), positions]),
+            ends - 1,
+        ).send()
+        reach = int((starts + sizes).max())
+        where = Sequences(cuts, seen, owners, int(sizes.max()), reach)
         single = where.single()
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
             own = single if layer == len(self._layers) - 1 else where
             return attend_paged(kernel, q, pool.data[layer, 0], pool.data[layer, 1], own)
 
-        slots = self._move(np.stack([np.repeat(rows, sizes), positions]))
-        ids = np.concatenate([p.ids for p in pieces]).astype(np.int64, copy=False)
-        return self._run(pool, self._move(ids), slots, attend, self._move(ends - 1))
+        return self._run(pool, flat, slots, attend, last)
 
     def _feed_rows(self, pool: KvPool, ragged: Ragged, pieces: Sequence[Piece]) -> torch.Tensor:
         """:meth:`feed` with attention row by row: nothing is padded, and there is no mask."""
@@ -337,29 +367,66 @@ class FastDecoder:
         """Keys and values of some rows, each a copy ``[rows, heads, end, dim]``."""
         return pool.data[layer, 0, rows, :, :end], pool.data[layer, 1, rows, :, :end]
 
-    def decode(self, pool: KvPool, rows: Ids, tokens: Ids) -> torch.Tensor:
+    def decode(
+        self, pool: KvPool, rows: Ids, tokens: Ids, draws: Draws | None = None
+    ) -> torch.Tensor:
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        if self._kernel is not None:
+            return self._decode_paged(pool, rows, tokens, draws, self._kernel)
         front = Front.of(pool, rows, tokens)
         count, n = len(front.tokens), pool.reach(front.end, self._grain)
-        positions = self._move(pool.lengths[:count])
+        asked = [] if front.asked is None else [front.asked]
+        parcel = Parcel(self._device, pool.lengths[:count], front.tokens, *asked)
+        if draws is not None:
+            draws.ride(parcel)
+        positions, ids, *picked = parcel.send()
         slots = torch.stack([torch.arange(count, device=self._device), positions])
         at = positions.clamp(max=n - 1)
         window = pool.data[:, :, :count, :, :n]
-        if self._kernel is not None:
-            attend = self._one_paged(pool, rows, count, self._kernel)
-        else:
-            attend = (self._one_grouped if self._as_rows else self._one_query)(window, at)
-        return front.pick(self._run(pool, self._move(front.tokens), slots, attend))
+        attend = (self._one_grouped if self._as_rows else self._one_query)(window, at)
+        logits = self._run(pool, ids, slots, attend)
+        return logits[picked[0]] if asked else logits
 
-    def _one_paged(self, pool: KvPool, rows: Ids, count: int, kernel: Kernel) -> Attend:
-        """One query per row of the front; those that ride along see a single key."""
-        lengths = np.ones(count, np.int64)
-        lengths[rows] = pool.lengths[rows] + 1
-        every = np.arange(count)
-        where = Sequences.of(np.ones(count, np.int64), lengths, every, self._move)
-        return lambda q, layer: attend_paged(
-            kernel, q, pool.data[layer, 0], pool.data[layer, 1], where
-        )
+    def _decode_paged(
+        self, pool: KvPool, rows: Ids, tokens: Ids, draws: Draws | None, kernel: Kernel
+    ) -> torch.Tensor:
+        """:meth:`decode` by one kernel for all rows, captured where there are graphs for it.
+
+        Rows that pad a step write to a position that no context reaches, and see one key.
+        """
+        count, lengths = len(rows), pool.lengths[rows]
+        graphs, width = self._graphs, pool.data.shape[-2]
+        size = count if graphs is None else graphs.padded(count)
+        idle = min(width - 1, self._max_context)
+        ids, seen = np.zeros(size, np.int64), np.ones(size, np.int32)
+        slots = np.empty((2, size), np.int64)
+        slots[0], slots[1] = rows[0], idle
+        ids[:count], slots[0, :count], slots[1, :count] = tokens, rows, lengths
+        seen[:count] = lengths + 1
+        parcel = Parcel(self._device, ids, slots, seen)
+        if draws is not None:
+            draws.ride(parcel)
+        # a captured step serves rows of any length: it reads where they end from the device
+        reach = width if graphs is not None else int(lengths.max()) + 1
+
+        def step(ids: torch.Tensor, slots: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+            cuts = torch.arange(size + 1, dtype=torch.int32, device=self._device)
+            where = Sequences(cuts, seen, slots[0], 1, reach)
+
+            def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
+                return attend_paged(kernel, q, pool.data[layer, 0], pool.data[layer, 1], where)
+
+            return self._run(pool, ids, slots, attend)
+
+        if graphs is None:
+            return step(*parcel.send()[:3])
+        return graphs.run(size, self._place(pool), parcel, 3, step)[:count]
+
+    def _place(self, pool: KvPool) -> tuple[object, ...]:
+        """Return where cache and embedding are; all other weights never move."""
+        assert self._embed is not None
+        table = self._embed.data_ptr(), self._embed.dtype
+        return pool.data.data_ptr(), tuple(pool.data.shape), *table
 
     def _one_query(self, window: torch.Tensor, at: torch.Tensor) -> Attend:
         """One query per row as two batched products: half the time of the fused kernel on a CPU."""
@@ -492,18 +559,16 @@ class FastDecoder:
         arrange: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         """Several layers over one input as one, behind ``norm``; ``arrange`` reorders outputs."""
-        scale = None if norm is None else norm.weight.detach().float() * self._width**0.5
+        scale = None if norm is None else self._here(norm.weight) * self._width**0.5
         bias = None
-        if any(x.bias is not None for x in linears):
-            zeros = (x.weight.new_zeros(x.weight.shape[0]) for x in linears)
-            parts = [
-                z if x.bias is None else x.bias.detach()
-                for x, z in zip(linears, zeros, strict=True)
-            ]
+        biases = [None if x.bias is None else x.bias.detach() for x in linears]
+        if (some := next((b for b in biases if b is not None), None)) is not None:
+            each = zip(linears, biases, strict=True)
+            parts = [some.new_zeros(x.out_features) if b is None else b for x, b in each]
             bias = torch.cat(parts) if arrange is None else arrange(torch.cat(parts))
 
         def folded(weight: torch.Tensor) -> torch.Tensor:
-            wide = weight.detach().float()
+            wide = self._here(weight)
             return wide if scale is None else wide * scale
 
         def write(target: torch.Tensor) -> None:
@@ -526,6 +591,9 @@ class FastDecoder:
     def _head_norm(self, weight: torch.Tensor) -> torch.Tensor:
         pairs = weight.detach().view(2, -1).T.reshape(-1)
         return pairs.to(self._device, torch.float32)
+
+    def _here(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight.detach().to(self._device).float()
 
     def _move(self, array: Ids) -> torch.Tensor:
         return to_device(array, self._device)

@@ -56,9 +56,14 @@ class Sequences:
             rows: Row of the pool of each ``[n]``.
             move: Brings an array to the device.
         """
+        cuts, ends, where = (move(array) for array in cls.arrays(sizes, lengths, rows))
+        return cls(cuts, ends, where, int(sizes.max()), int(lengths.max()))
+
+    @staticmethod
+    def arrays(sizes: Ids, lengths: Ids, rows: Ids) -> tuple[npt.NDArray[Any], ...]:
+        """Return what :meth:`of` brings to the device: cuts, lengths and rows."""
         cuts = np.concatenate([[0], sizes.cumsum()]).astype(np.int32)
-        moved = move(cuts), move(lengths.astype(np.int32)), move(rows)
-        return cls(*moved, int(sizes.max()), int(lengths.max()))
+        return cuts, lengths.astype(np.int32), rows
 
     def single(self) -> Sequences:
         """Return the same for the last query of each sequence."""

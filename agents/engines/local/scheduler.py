@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from .. import transfers
 from ..base import PendingRequest, Request
-from ..sampling import Drawn, DrawSettings, likeliest, uniforms
+from ..sampling import Drawn, Draws, DrawSettings, likeliest, likeliest_of_rows, uniforms
 from .kv_cache import Ids, Row
 
 
@@ -96,6 +97,11 @@ class Batch:
         """Return the next uniform number of the jobs ``which``."""
         return self._floats[2, which, self.counts[which]]
 
+    def draws(self, which: Ids) -> Draws:
+        """Return how the next token of the jobs ``which`` is drawn."""
+        everyone = len(which) == len(self)
+        return Draws(self.settings if everyone else self.settings.at(which), self.uniform(which))
+
     def last_tokens(self) -> Ids:
         """Return the token that each job sampled last."""
         return self.tokens[np.arange(len(self)), self.counts - 1]
@@ -113,11 +119,20 @@ class Batch:
         """Note the likeliest tokens' log-probabilities for the jobs ``which`` that want them."""
         if not self._likeliest:
             return
-        for at, i in enumerate(which):
-            job = self.jobs[i]
-            if k := job.request.sampling.top_logprobs:
-                heat = float(self.settings.temperature[i]) or 1.0
-                job.likeliest.append(likeliest(logits[at], heat, k))
+        asked = [(at, self.jobs[i]) for at, i in enumerate(which)]
+        asked = [(at, job) for at, job in asked if job.request.sampling.top_logprobs]
+        if not asked:
+            return
+        sampled = [job.request.sampling for _, job in asked]
+        heat = np.array([s.temperature or 1.0 for s in sampled], np.float32)
+        if transfers.packs(logits.device):
+            rows, most = np.array([at for at, _ in asked]), max(s.top_logprobs for s in sampled)
+            found = likeliest_of_rows(logits, rows, heat, most)
+            for (_, job), s, values in zip(asked, sampled, found, strict=True):
+                job.likeliest.append(values[: s.top_logprobs].copy())
+            return
+        for (at, job), s, own in zip(asked, sampled, heat, strict=True):
+            job.likeliest.append(likeliest(logits[at], float(own), s.top_logprobs))
 
     def action(self, i: int) -> Ids:
         """Return what job ``i`` sampled so far."""

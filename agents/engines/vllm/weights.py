@@ -10,13 +10,12 @@ import numpy as np
 import torch
 
 from ....envs.core.errors import BadValueError, EngineFault
-from ...models.lora import has_adapters
+from ...models.lora import merged_view
 from ..base import Floats
 
 Weights = Iterator[tuple[str, torch.Tensor]]
 _SCALES = (0.3, 1.0, 3.0)
 _SAME = 0.5
-_FIRST = "base_model.model."
 
 
 def plain_weights(model: Any) -> Weights:
@@ -24,21 +23,8 @@ def plain_weights(model: Any) -> Weights:
 
     Nothing of ``model`` is changed: a merge that is undone leaves rounding behind.
     """
-    if not has_adapters(model):
-        yield from ((name, t.detach()) for name, t in model.state_dict().items())
-        return
-    merged = {
-        name: module.base_layer.weight + sum(map(module.get_delta_weight, module.active_adapters))
-        for name, module in model.named_modules()
-        if hasattr(module, "base_layer") and hasattr(module, "get_delta_weight")
-    }
-    for name, tensor in model.state_dict().items():
-        owner = name.removesuffix(".base_layer.weight")
-        if owner in merged and owner != name:
-            yield owner.removeprefix(_FIRST) + ".weight", merged[owner].detach()
-        elif ".lora_" not in name:
-            plain = name.removeprefix(_FIRST).replace(".base_layer.", ".")
-            yield plain, tensor.detach()
+    for name, tensor in merged_view(model).state_dict().items():
+        yield name, tensor.detach()
 
 
 def reload(worker: Any, model: Any) -> None:

@@ -7,6 +7,7 @@ gradients are summed over processes and micro batches in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -26,28 +27,36 @@ T = TypeVar("T")
 METHOD = "turngym_within"
 
 
-def shard(model: Any, world_size: int, device: torch.device, half: bool) -> None:
+def shard(
+    model: Any,
+    world_size: int,
+    device: torch.device,
+    half: bool,
+    dtype: torch.dtype | None = None,
+) -> None:
     """Shard a model in place, layer by layer, the remaining modules as one unit.
 
     Gradients become the mean over processes. Not only the model's own forward may be run
     afterwards but, by :func:`within`, any use of its layers. A model in main memory reaches the
-    device one layer at a time, and never stands on it whole.
+    device one layer at a time, and never stands on it whole; nor does it change its number format
+    as a whole, so that one whose weights are mapped files costs no memory but its shards and a
+    layer.
 
     Args:
         model: A transformers model, or a critic on one.
         world_size: Number of processes.
         device: Where the shards go.
         half: Whether products are made in bfloat16. Weights that learn are float32 in any case.
+        dtype: Number format that weights are rounded to first; None leaves them.
     """
-    for p in model.parameters():
-        if p.requires_grad:  # steps of a usual learning rate are lost in half precision
-            p.data = p.data.float()
     mesh = init_device_mesh(device.type, (world_size,))
     policy = MixedPrecisionPolicy()
     if half:
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in _layers(model):
+        _set_format(layer, dtype)
         fully_shard(layer, mesh=mesh, mp_policy=policy)
+    _set_format(model, dtype)  # what is left
     for exact in _exact_parts(model):
         fully_shard(exact, mesh=mesh)
     # The root gives its weights back too: else a pass without gradients would leave a copy that
@@ -55,6 +64,16 @@ def shard(model: Any, world_size: int, device: torch.device, half: bool) -> None
     fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
     setattr(model, METHOD, lambda work: _owned(work()))
     register_fsdp_forward_method(model, METHOD)
+
+
+def _set_format(module: nn.Module, dtype: torch.dtype | None) -> None:
+    """Round weights that are not cut up yet, and widen those that learn to float32."""
+    for p in module.parameters():
+        if isinstance(p, DTensor) or not p.is_floating_point():
+            continue
+        rounded = p.data if dtype is None else p.data.to(dtype)
+        # steps of a usual learning rate are lost in half precision
+        p.data = rounded.float() if p.requires_grad else rounded
 
 
 def within(model: Any, work: Callable[[], T]) -> T:
@@ -116,6 +135,13 @@ class Gathered:
     def state_dict(self) -> Mapping[str, Tensor]:
         """Return the module's weights and buffers by name, each gathered when it is read."""
         return _Weights(self._module.state_dict(), self._read)
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write the adapters of a peft model down, gathered, as a folder that peft reads."""
+        found = self._module.state_dict().items()
+        state = {name: _whole(value.detach()) for name, value in found if ".lora_" in name}
+        peft_model: Any = self._module
+        peft_model.save_pretrained(str(folder), state_dict=state)
 
     def _read(self, value: Tensor) -> Tensor:
         whole = _whole(value.detach())

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ....agents.models.lora import has_adapters
+from ....agents.models.lora import copy_modules, has_adapters, has_plain_lora
 from ....envs.core.errors import BadValueError
 from ...core.protocols import Floats
 from ...runs.process_group import PATIENCE, Channel
@@ -27,10 +27,18 @@ class Team:
 
     Args:
         ranks: The processes.
+        device: Where models compute once they are cut up; None is where the policy is.
+        dtype: Number format that weights are rounded to before they are cut up; None leaves them.
     """
 
-    def __init__(self, ranks: Channel | None = None) -> None:
+    def __init__(
+        self,
+        ranks: Channel | None = None,
+        device: torch.device | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         self.ranks = ranks or Channel()
+        self._device, self._dtype = device, dtype
         self._whole: Any = None
         self._empty: Any = None
         self._buffers: dict[str, Tensor] = {}
@@ -59,18 +67,35 @@ class Team:
     def begin(self, policy: Any) -> torch.device:
         """Return where models compute; those that will be cut up wait for it in main memory."""
         device = next(policy.parameters()).device
-        if not self.alone:
-            policy.to("cpu")
-        return device
+        if self.alone:
+            return device
+        policy.to("cpu")
+        return self._device or device
+
+    def copied(self, model: Any) -> Any:
+        """Return a copy of a model, whose weights are shared where they will be cut up anyway."""
+        if self.alone:
+            return copy.deepcopy(model)
+        made = copy_modules(model, lambda weight: weight.data)
+        for weight, own in zip(model.parameters(), made.parameters(), strict=True):
+            own.requires_grad_(weight.requires_grad)
+        return made
 
     def shard(
-        self, policy: Any, others: Sequence[nn.Module], device: torch.device, *, half: bool
+        self,
+        policy: Any,
+        others: Sequence[nn.Module],
+        teacher: nn.Module | None,
+        device: torch.device,
+        *,
+        half: bool,
     ) -> None:
         """Cut the models' weights up between the processes.
 
         Args:
             policy: The policy.
             others: Critic and reference, where there are any.
+            teacher: The teacher, where there is one.
             device: Where the shards go, as :meth:`begin` said.
             half: Whether products are made in bfloat16.
         """
@@ -79,11 +104,20 @@ class Team:
         from .sharding import shard  # takes a while to import, and one process needs none of it
 
         # the form that engines of another thread and checkpoints read; filled by `whole`
-        self._empty = copy.deepcopy(policy).to("meta")
+        self._empty = copy_modules(policy, self._emptied).to("meta")
+        for weight, own in zip(policy.parameters(), self._empty.parameters(), strict=True):
+            own.requires_grad_(weight.requires_grad)
         self._buffers = {name: b.clone() for name, b in policy.named_buffers()}
         self._half = half
         for model in (policy, *others):
-            shard(model, self.ranks.world_size, device, half)
+            shard(model, self.ranks.world_size, device, half, self._dtype)
+        if teacher is not None:  # its weights have a format of their own
+            shard(teacher, self.ranks.world_size, device, half)
+
+    def _emptied(self, weight: Tensor) -> Tensor:
+        """Return a weight's form, without its numbers."""
+        dtype = self._dtype if weight.is_floating_point() else None
+        return torch.empty_like(weight, dtype=dtype, device="meta")
 
     def whole(self, policy: Any) -> Any:
         """Return the policy with all of its weights in main memory; every process must ask."""
@@ -114,11 +148,15 @@ class Team:
             in_turn: Whether the engine reads it before the next update, in this thread: then it is
                 gathered a layer at a time on the card, and no copy goes through main memory.
         """
-        if self.alone or not in_turn or has_adapters(policy):
+        if self.alone or not in_turn:
+            return self.whole(policy)
+        adapted = has_adapters(policy)
+        if adapted and not has_plain_lora(policy):
             return self.whole(policy)
         from .sharding import Gathered
 
-        return Gathered(policy, torch.bfloat16 if self._half else None)
+        # adapters are added in the format that they learn in
+        return Gathered(policy, torch.bfloat16 if self._half and not adapted else None)
 
     def files_group(self) -> Any:
         """Return the process group of threads that write files; the first time all must ask."""

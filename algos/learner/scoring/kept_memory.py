@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..batching.micro_batch import MicroBatch
 from ..batching.rows import Row
@@ -39,6 +39,28 @@ class KeptMemory:
         slope = max(0.0, (long - short) / (LONG - SHORT))
         return cls(max(1.0, short - slope * SHORT), slope)
 
+    @classmethod
+    def by_layers(cls, tokens: TokenModel) -> KeptMemory:
+        """Measure the first layer and the second, and count all others as the second.
+
+        So a large model that waits in main memory to be cut up is not run as a whole.
+        """
+        decoder = tokens.model.get_decoder()
+        layers = getattr(decoder, "layers", None)
+        if not isinstance(layers, nn.ModuleList) or len(layers) <= 2:
+            return cls.measured(tokens, tokens.device)
+        try:
+            decoder.layers = layers[:1]
+            one = cls.measured(tokens, tokens.device)
+            decoder.layers = layers[:2]
+            two = cls.measured(tokens, tokens.device)
+        finally:
+            decoder.layers = layers
+        others = len(layers) - 1
+        return cls(
+            one.base + others * (two.base - one.base), one.slope + others * (two.slope - one.slope)
+        )
+
 
 def _bytes_per_token(tokens: TokenModel, n: int, device: torch.device) -> float:
     weights = {p.untyped_storage().data_ptr() for p in tokens.model.parameters()}
@@ -51,8 +73,8 @@ def _bytes_per_token(tokens: TokenModel, n: int, device: torch.device) -> float:
         narrowed = {tuple(x.shape), tuple(reversed(x.shape))} & shapes  # a copy of weights
         if storage.data_ptr() not in weights and not narrowed:
             kept[storage.data_ptr()] = storage.nbytes()
-            held.append(x)  # so that no other tensor gets its address
-        return x
+            held.append(x.detach())  # so that no other tensor gets its address
+        return x.detach()  # itself, it would hold the graph that holds it, for ever
 
     one = np.zeros(1, np.int64)
     row = Row(np.zeros(n, np.int64), one + n - 1, one, np.zeros(1, np.float32), np.arange(n))
@@ -63,6 +85,5 @@ def _bytes_per_token(tokens: TokenModel, n: int, device: torch.device) -> float:
         attention_for([tokens.model], batch),
         torch.autograd.graph.saved_tensors_hooks(count, lambda x: x),
     ):
-        states = tokens.hidden(batch)
-    held.append(states)
+        tokens.hidden(batch)
     return sum(kept.values()) / n

@@ -125,16 +125,11 @@ def plan(
         offload: Whether moments and reference are in main memory while the engine plays.
 
     Raises:
-        BadValueError: A negative rank, or offload on several devices.
+        BadValueError: A negative rank.
         UnknownNameError: A model of unknown shape.
     """
     if lora_rank < 0:
         raise BadValueError(f"plan: lora_rank is {lora_rank}; expected 0 (off) or more.")
-    if offload and hardware.gpus > 1:
-        raise BadValueError(
-            f"plan: offload is for one process, and gpus is {hardware.gpus}. Leave it off: the "
-            "weights' shards, their gradients and moments are small with several devices."
-        )
     shape, recipe = shape_of(preset.model), preset.make_recipe()
     paths = preset.trained_paths or recipe.rollout.max_paths
     trained = recipe.groups_per_step * paths * preset.max_context
@@ -179,7 +174,8 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
         "logits": TABLES * WHOLE * logit_entries(hardware) + (size + narrow) * table,
         # embedding in the weights' format, layers and output layer in half precision
         "engine's copy": HALF * (shape.layers * shape.layer + table) + size * table,
-        "hand-over": size * shape.layers * shape.linear_layer if lora_rank else WRITTEN,
+        # of adapters a layer's products, added to its weights
+        "hand-over": WRITTEN + ((size + WHOLE) * shape.linear_layer if lora_rank else 0),
         CACHE: HALF * shape.cache_entries * preset.max_batch * preset.max_context,
         "reserve": round(RESERVE * hardware.memory_gb * GB),
     }
@@ -216,12 +212,13 @@ def token_flops(shape: ModelShape, recipe: Any) -> int:
     return policy * shape.parameters + critic * shape.backbone
 
 
-def min_gpus(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> int | None:
+def min_gpus(
+    preset: Preset, hardware: Hardware, lora_rank: int = 0, *, offload: bool = False
+) -> int | None:
     """Return the smallest usual number of devices that suffices; None if none does."""
-    room = hardware.memory_gb * GB
     for gpus in GPUS:
         there = Hardware(gpus=gpus, memory_gb=hardware.memory_gb)
-        if sum(memory(preset, there, lora_rank).values()) <= room:
+        if plan(preset, there, lora_rank, offload=offload).fits:
             return gpus
     return None
 

@@ -296,7 +296,7 @@ def generation(scale: Scale) -> Table:
         shared = max(_tokens_per_s(scale, engine, scale.new, 9, near) for _ in range(scale.repeats))
         launches = _launches(scale, engine) if size == scale.first else ""
         memory = scale.peak_gib()
-        how = type(engine._forward).__name__
+        how = _how(engine._forward)
         row = size, how, f"{plain:,.0f}", f"{shared:,.0f}", launches
         rows.append((*row, "" if memory is None else f"{memory:.1f}"))
         if size == "0.5B" and not scale.toy:
@@ -312,6 +312,16 @@ def _engine(scale: Scale, net: Any, dtype: str) -> TransformersEngine:
     return TransformersEngine(
         net, tokenizer(), max_batch=scale.rows, dtype=dtype, max_context=4 * scale.prompt
     )
+
+
+def _how(forward: Any) -> str:
+    """Return what a token step runs through, and how much of it is captured."""
+    found = [type(forward).__name__]
+    if getattr(forward, "_kernel", None) is not None:
+        found.append("pages")
+    if (graphs := getattr(forward, "_graphs", None)) is not None:
+        found.append(f"not captured: {graphs.off}" if graphs.off else f"{graphs.captured} graphs")
+    return ", ".join(found)
 
 
 def _requests(scale: Scale, count: int, new: int, seed: int, shared: int = 0) -> list[Request]:

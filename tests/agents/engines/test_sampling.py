@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from helpers.crossings import Crossings, Waits
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from turngym.agents.engines.sampling import DrawSettings, _draw_by_torch, draw, uniforms
+from turngym.agents.engines import sampling
+from turngym.agents.engines.sampling import DrawSettings, draw, uniforms
 from turngym.envs.core.errors import BadValueError
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -92,17 +91,7 @@ def test_streams_depend_on_seed_and_place_alone() -> None:
     assert abs(uniforms(-3, 20_000).mean() - 0.5) < 0.01
 
 
-class Waits(TorchDispatchMode):
-    """Counts how often the host asks for a number that is on the device."""
-
-    count = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += func is torch.ops.aten._local_scalar_dense.default
-        return func(*args, **(kwargs or {}))
-
-
-def test_on_a_gpu_the_host_waits_for_the_results_alone() -> None:
+def test_on_a_gpu_the_host_waits_for_the_results_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     draws = torch.Generator().manual_seed(0)
     logits = torch.randn(6, 40, generator=draws) * 3
     logits[2, 5:] = -torch.inf
@@ -111,20 +100,26 @@ def test_on_a_gpu_the_host_waits_for_the_results_alone() -> None:
         np.array([1, 1, 1, 1, 0.8, 1], np.float32),
         np.array([0, 0, 0, 0, 0, 5]),
     )
+    monkeypatch.setattr(sampling, "compiled_loops", lambda: None)
     found, waits = [], []
-    for one_wait in (False, True):
-        with Waits() as seen:
-            found.append(_draw_by_torch(logits, settings, grid(6), one_wait=one_wait))
-        waits.append(seen.count)
+    with Waits() as seen:
+        found.append(draw(logits, settings, grid(6)))
+    waits.append(seen.count)
+    crossed = Crossings.recorded(monkeypatch)
+    with Waits() as seen:
+        found.append(draw(logits, settings, grid(6)))
+    waits.append(seen.count)
     assert waits == [1, 0]  # beside the copy of the results
+    assert (crossed.there, crossed.back) == (1, 1)
     for name in ("tokens", "logprobs", "entropies"):
         here, there = (getattr(drawn, name) for drawn in found)
         assert here.dtype == there.dtype
         np.testing.assert_array_equal(here, there)
 
 
-def test_broken_logits_are_still_seen() -> None:
+def test_broken_logits_are_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     logits = torch.full((1, 4), float("nan"))
-    drawn = _draw_by_torch(logits, knobs(1), grid(1), one_wait=True)
+    Crossings.recorded(monkeypatch)
+    drawn = draw(logits, knobs(1), grid(1))
     with pytest.raises(BadValueError, match="not finite"):
         drawn.check_finite()

@@ -100,7 +100,7 @@ class Script:
             return logits
 
         forward.feed = lambda pool, pieces: say(len(pieces))  # type: ignore[method-assign]
-        forward.decode = lambda pool, rows, tokens: say(len(rows))  # type: ignore[method-assign]
+        forward.decode = lambda pool, rows, *_: say(len(rows))  # type: ignore[method-assign]
 
     def ask(self, **sampling: Any) -> Completion:
         r = Request(ids=[5], sampling=Sampling(**({"max_tokens": 40} | sampling)), seed=0)

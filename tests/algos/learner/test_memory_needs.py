@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
-from helpers.allocations import peak_bytes
+from helpers.allocations import held_bytes, peak_bytes
 from helpers.small_learners import SIZES, learner, trained, update
 from helpers.small_models import model
+from helpers.training_runs import config
 
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.memory_needs import head_bytes
 from turngym.algos.learner.scoring import scoring
+from turngym.algos.learner.scoring.kept_memory import KeptMemory
+from turngym.algos.learner.scoring.scoring import TokenModel
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
+from turngym.algos.runs.progress import Silent
+from turngym.algos.training import engines, policy
 from turngym.algos.training.engines import settle
 
 
@@ -58,11 +66,47 @@ def test_half_precision_has_copies_and_an_optimiser_a_float32_one() -> None:
     assert half.needs().narrowed == 0
 
 
+@pytest.mark.parametrize("layers", [2, 5])
+def test_what_a_pass_keeps_is_found_by_two_layers(layers: int) -> None:
+    made = model("Qwen2", num_hidden_layers=layers)
+    tokens = TokenModel(made, 1.0)
+    whole, parts = KeptMemory.measured(tokens, tokens.device), KeptMemory.by_layers(tokens)
+    assert parts.of(100, 100) == pytest.approx(whole.of(100, 100), rel=0.02)
+    assert len(made.model.layers) == layers
+    # before, what the passes kept was never given back
+    assert held_bytes(lambda: KeptMemory.by_layers(tokens)) == 0
+
+
 def test_the_head_takes_three_tables_and_its_gradient() -> None:
     weight = torch.zeros(1000, 8)
     assert head_bytes(weight, 2**20, half=False) == 3 * 4 * 2**20 + 4 * 8000
     assert head_bytes(weight, 2**20, half=True) == 3 * 4 * 2**20 + 6 * 8000
     assert head_bytes(weight.bfloat16(), 2**20, half=True) == 3 * 4 * 2**20 + 2 * 8000
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_engine_samples_on_the_card_though_the_policy_waits_in_main_memory(
+    waits: bool, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, every process put the whole model on its card first."""
+    settings = config(tiny_model)
+    loaded: list[dict[str, Any]] = []
+    real = policy.load_model
+
+    def load(name: Any, **how: Any) -> Any:
+        loaded.append(how)
+        return real(name, **how)
+
+    monkeypatch.setattr(policy, "load_model", load)
+    net, tokenizer = policy.load_policy(settings, Silent(), waits=waits)
+    wanted = {"dtype": "stored" if waits else "float32", "device": "cpu"}
+    assert loaded == [wanted]
+    given: list[dict[str, Any]] = []
+    if waits:
+        monkeypatch.setattr(engines, "own_device", lambda _: torch.device("cuda", 1))
+    monkeypatch.setattr(engines, "build_engine", lambda *_, **more: given.append(more))
+    engines.make_engine(settings, net, tokenizer)
+    assert given == [{"learner": net, "device": torch.device("cuda", 1) if waits else None}]
 
 
 def test_an_engine_on_the_learner_s_gpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

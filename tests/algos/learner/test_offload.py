@@ -47,24 +47,27 @@ def test_training_is_the_same_to_the_last_bit(recipe: str) -> None:
 
 
 def test_the_device_s_memory_is_free_meanwhile() -> None:
-    made = with_offload(learner("grpo"))
+    # whatever is given back below is taken where it is seen: the profiler knows blocks by their
+    # addresses, and mistakes one that it did not see for an older one
+    built: list[Learner] = []
+    held_bytes(lambda: built.append(with_offload(learner("grpo"))))
+    made = built[0]
     assert made.offload is not None
     assert made.models.reference is not None
-    update(made)
+    held_bytes(lambda: update(made))
     moments = sum(t.nbytes for s in made.optimizer.state.values() for t in s.values())
+    gradients = sum(p.grad.nbytes for p in trained(made) if p.grad is not None)
     frozen = made.offload.frozen_bytes
     assert frozen == sum(p.nbytes for p in made.models.reference.model.parameters())
     places = [p.data_ptr() for p in made.models.reference.model.parameters()]
     moved = moments + frozen
-    # the profiler sees what is taken, of main memory as of the device, and what is given back;
-    # a block that lived before it began may be missing
     slack = 4096
-    assert abs(held_bytes(made.rest) - moved) <= slack < moved  # of main memory, once
-    made.wake()
-    assert abs(held_bytes(made.rest)) <= slack
-    assert abs(held_bytes(made.wake) - moved) <= slack  # of the device
-    assert abs(held_bytes(made.rest) + moved) <= slack
-    assert abs(held_bytes(made.rest)) <= slack
+    # as much of main memory, once, as the device gives back beside the gradients
+    assert abs(held_bytes(made.rest) + gradients) <= slack < min(moved, gradients)
+    for _ in range(2):
+        assert abs(held_bytes(made.rest)) <= slack
+        assert abs(held_bytes(made.wake) - moved) <= slack  # of the device
+        assert abs(held_bytes(made.rest) + moved) <= slack
     assert places != [p.data_ptr() for p in made.models.reference.model.parameters()]
     assert made.bytes_beside_engine() == -frozen
 
@@ -91,26 +94,25 @@ def test_a_checkpoint_that_is_loaded_meanwhile_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "device", "processes", "reason"),
+    ("changes", "device", "reason"),
     [
-        ({}, CPU, 1, "computes on cpu, whose memory is the main memory"),
-        ({}, CUDA, 2, "cut up between 2 processes"),
-        ({"optimizer": "adamw8bit"}, CUDA, 1, "adamw8bit keeps its moments"),
+        ({}, CPU, "computes on cpu, whose memory is the main memory"),
+        ({"optimizer": "adamw8bit"}, CUDA, "adamw8bit keeps its moments"),
     ],
 )
 def test_what_cannot_be_moved_is_refused(
-    changes: dict[str, Any], device: torch.device, processes: int, reason: str
+    changes: dict[str, Any], device: torch.device, reason: str
 ) -> None:
     settings = LearnerSettings(offload=True, **changes)
     with pytest.raises(BadValueError, match=reason):
-        check_offload(settings, device, processes)
-    check_offload(LearnerSettings(**changes), device, processes)
+        check_offload(settings, device)
+    check_offload(LearnerSettings(**changes), device)
 
 
 def test_a_learner_on_a_cpu_refuses_it() -> None:
     with pytest.raises(BadValueError, match=r"--no-offload"):
         learner(offload=True)
-    check_offload(LearnerSettings(offload=True), CUDA, 1)
+    check_offload(LearnerSettings(offload=True), CUDA)
 
 
 def test_playing_ahead_is_refused_and_the_file_of_other_runs_stays() -> None:
@@ -118,6 +120,9 @@ def test_playing_ahead_is_refused_and_the_file_of_other_runs_stays() -> None:
         config(__file__, learner=LearnerSettings(offload=True), max_lag=0)  # type: ignore[arg-type]
     plain: TrainConfig = config(__file__)  # type: ignore[arg-type]
     assert "offload" not in plain.resolved("")["learner"]
+    assert "cuda_graphs" not in plain.resolved("")  # nor does a setting of later
+    other = config(__file__, cuda_graphs=False)  # type: ignore[arg-type]
+    assert other.resolved("")["cuda_graphs"] is False
     moved = config(__file__, learner=LearnerSettings(offload=True))  # type: ignore[arg-type]
     assert moved.resolved("")["learner"]["offload"] is True
 

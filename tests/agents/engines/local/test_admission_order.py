@@ -41,7 +41,7 @@ class NoModel:
     def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
         return self._logits.repeat(len(pieces), 1)
 
-    def decode(self, pool: KvPool, rows: Any, tokens: Any) -> torch.Tensor:
+    def decode(self, pool: KvPool, rows: Any, *_: Any) -> torch.Tensor:
         return self._logits.repeat(len(rows), 1)
 
 

@@ -111,9 +111,9 @@ def test_prompts_and_running_rows_go_through_together(
         passes.append(("feed", len(pieces)))
         return feed(pool, pieces)
 
-    def decoded(pool: Any, rows: Any, tokens: Any) -> Any:
+    def decoded(pool: Any, rows: Any, *more: Any) -> Any:
         passes.append(("decode", len(rows)))
-        return decode(pool, rows, tokens)
+        return decode(pool, rows, *more)
 
     monkeypatch.setattr(eng._forward, "feed", fed)
     monkeypatch.setattr(eng._forward, "decode", decoded)

@@ -12,6 +12,15 @@ from helpers.small_models import model
 
 from turngym.agents.engines.local import packed_decoder
 from turngym.agents.engines.local.packed_decoder import FastDecoder
+from turngym.agents.models.lora import (
+    LoraSettings,
+    MergedWeights,
+    has_plain_lora,
+    merged,
+    merged_view,
+    with_lora,
+    without_adapters,
+)
 
 SIZES: dict[str, Any] = {
     "hidden_size": 64,
@@ -87,6 +96,83 @@ def test_an_engine_that_took_weights_is_as_one_made_from_them(
     for a, b in zip(ask(eng, *asked), ask(new, *asked), strict=True):
         same(a, b)
         assert a.logprobs.tolist() == b.logprobs.tolist()
+
+
+def adapted(net: Any, targets: tuple[str, ...] = ("all-linear",), std: float = 0.1) -> Any:
+    """Return the model with adapters that have learned something."""
+    made = with_lora(net, LoraSettings(rank=4, targets=targets))
+    draws = torch.Generator().manual_seed(1)
+    for name, weight in made.named_parameters():
+        if "lora_B" in name:
+            weight.data = torch.randn(weight.shape, generator=draws) * std
+    return made
+
+
+def test_adapters_are_merged_a_layer_at_a_time(layout: str) -> None:
+    """Before, a sync made every adapted weight anew: nearly a second set."""
+    net = adapted(large(num_hidden_layers=6))
+    decoder = FastDecoder(without_adapters(net), torch.float32, 64)
+    before = {name: (w.data_ptr(), w.clone()) for name, w in net.state_dict().items()}
+    wanted = merged(net)
+    old = peak_bytes(lambda: decoder.load(merged(net)))
+    new = peak_bytes(lambda: decoder.load(merged_view(net)))
+    assert old > 0.7 * weight_bytes(without_adapters(net))
+    assert new < 2 * one_layer(wanted)
+    assert new < 0.4 * old
+    for name, w in net.state_dict().items():  # the learner's own stay where and what they are
+        assert (w.data_ptr(), True) == (before[name][0], torch.equal(w, before[name][1]))
+    whole = FastDecoder(wanted, torch.float32, 64)
+    for mine, theirs in zip(decoder._layers, whole._layers, strict=True):
+        for name in ("qkv", "out", "gate", "up", "down"):
+            a, b = (getattr(layer, name)._weight for layer in (mine, theirs))
+            assert torch.equal(*((x.to_dense() if x.is_mkldnn else x) for x in (a, b))), name
+    assert decoder._layers[0].qkv._packed == (layout == "prepacked")
+
+
+@pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("family", "targets"),
+    [("Qwen2", ("all-linear",)), ("Gemma", ("q_proj", "down_proj")), ("GPT2", ("c_attn",))],
+)
+def test_weights_are_read_as_peft_merges_them(
+    family: str, targets: tuple[str, ...], weights: torch.dtype
+) -> None:
+    more: dict[str, Any] = {"head_dim": 8} if family == "Gemma" else {}
+    net = adapted(model(family, **more).to(weights), targets)
+    view = merged_view(net)
+    assert isinstance(view, MergedWeights)
+    wanted = merged(net).state_dict()
+    found = dict(view.state_dict())
+    assert found.keys() == wanted.keys()
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    assert any(not torch.equal(w, without_adapters(net).state_dict()[n]) for n, w in found.items())
+    eng, new = engine(net), engine(merged(net))
+    draws = torch.Generator().manual_seed(2)
+    for name, weight in net.named_parameters():
+        if "lora_B" in name:
+            weight.data = torch.randn(weight.shape, generator=draws) * 0.1
+    for other in (merged(net), None):
+        for a, b in zip(*(ask(e, request([5, 6, 7], seed=3)) for e in (eng, new)), strict=True):
+            same(a, b)
+            assert a.logprobs.tolist() == b.logprobs.tolist()
+        if other is not None:
+            eng.sync(net)
+            new.sync(other)
+
+
+def test_adapters_of_another_kind_are_merged_whole() -> None:
+    bare = large()
+    assert merged_view(bare) is bare
+    assert without_adapters(bare) is bare
+    tied = adapted(large(tie_word_embeddings=True), ("q_proj", "lm_head"))
+    assert not has_plain_lora(tied)
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"], use_dora=True, task_type="CAUSAL_LM")
+    net = peft.get_peft_model(large(), config).eval()
+    assert not has_plain_lora(net)
+    whole = merged_view(net)
+    assert not isinstance(whole, MergedWeights)
+    assert whole.state_dict().keys() == large().state_dict().keys()
 
 
 def test_an_embedding_in_half_precision_stays_in_it() -> None:

@@ -74,6 +74,46 @@ def test_an_engine_takes_weights_a_layer_at_a_time(found: dict[str, Any], precis
     assert row["held_elsewhere"]  # an engine in another thread reads a copy
 
 
+def test_adapters_on_shards_are_merged_as_they_are_read(found: dict[str, Any]) -> None:
+    """Before, they went through a whole copy in main memory, and one more with them merged."""
+    row = found["adapters"]
+    assert row == dict.fromkeys(row, True)
+    assert len(row) == 6
+
+
+def test_shards_rest_while_the_engine_plays(found: dict[str, Any]) -> None:
+    """Before, offload was refused where several processes share the weights."""
+    row = found["turns"]
+    assert row["weights"]
+    assert row["moments"]
+    assert row["scores"] == [True] * 2
+    assert row["held"] == [0] * 2
+    assert 0.5 <= row["frozen"] / row["whole"] < 0.6  # this process's part
+    assert row["counted"]
+    assert row["narrowed"]
+    assert row["activations"]
+    assert abs(row["brought_back"] - row["moved"]) <= 4096 < row["moved"]
+
+
+@pytest.mark.parametrize(("stored", "wanted"), [("bfloat16", "float32"), ("float32", "bfloat16")])
+def test_a_process_takes_its_shards_from_mapped_files(
+    found: dict[str, Any], stored: str, wanted: str
+) -> None:
+    """Before, each process loaded the whole model, and copied it for the reference."""
+    row = found["files"][f"{stored} as {wanted}"]
+    assert row["values"]
+    assert row["reference"]
+    assert row["shards"] == "torch.float32"
+    assert row["frozen"] == f"torch.{wanted}"
+    assert row["formats"] == [f"torch.{wanted}"] * 2
+    # the mapped file is counted too, though it is the system's and all processes share it
+    taken = row["peak"] - row["file"]
+    # half of the policy in float32, half of the reference, and a layer or two on their way
+    shards = row["whole"] * (0.5 + 0.5 * {"float32": 1.0, "bfloat16": 0.5}[wanted])
+    assert 0.95 * shards < taken < shards + 2 * row["layer"]
+    assert taken < row["whole"] + 2 * row["layer"] < 1.5 * row["whole"]
+
+
 def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -> None:
     row = found["checkpoint"]
     assert row == {"early": True, "moved": True, "step": 1, "weights": True, "moments": True}
