@@ -59,8 +59,8 @@ class Columns:
 
     def of(self, longest: int) -> int:
         """Return the columns of rows of which the longest has so many tokens."""
-        rounded = self.grain is None
-        wide = round_up(longest) if rounded else -(-longest // self.grain) * self.grain
+        grain = self.grain
+        wide = round_up(longest) if grain is None else -(-longest // grain) * grain
         return wide if self.limit is None else max(longest, min(wide, self.limit))
 
     def rows(self, count: int) -> int:
