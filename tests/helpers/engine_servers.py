@@ -8,7 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers.http_servers import serve_app
+
+pytest.importorskip("fastapi", reason="the extra web is missing")
+pytest.importorskip("uvicorn", reason="the extra web is missing")
 
 from turngym.agents.engines.factory import EngineSettings
 from turngym.agents.engines.http.app import make_app

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import straggler_world
 from helpers.engine_servers import engine_servers
 from helpers.training_runs import config, final_weights, numbers, run, same
 
@@ -20,6 +21,7 @@ from turngym.agents.engines.http.settings import HttpSettings
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.trainer import Trainer
 
+assert straggler_world.Stragglers
 OF_ENGINE = "engine/prefix_hit_frac"  # each server has a cache of its own
 NOISE = 2e-5  # of batches of other shapes
 
@@ -109,6 +111,21 @@ def spawned(model: Path, *words: str) -> Iterator[str]:
             yield found.group()
         finally:
             process.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "more", [{"max_lag": 1, "importance_cap": 2.0}, {"partial_rollouts": 0.5, "evals": ()}]
+)
+def test_playing_ahead_and_partial_rollouts_over_servers(
+    tiny_model: Path, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    setup = config(tiny_model, env=EnvConfig(id="Stragglers-v0"), budget=Budget(steps=3), **more)
+    run(setup, tmp_path / "here")
+    with engine_servers(tiny_model, 2) as served:
+        run(over(setup, *(url for url, _ in served)), tmp_path / "there")
+    for mine, theirs in zip(rows(tmp_path / "here"), rows(tmp_path / "there"), strict=True):
+        assert mine == pytest.approx(theirs, abs=NOISE, rel=NOISE)
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from turngym.agents.engines.http.settings import HttpSettings
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.engines.serving import host_engine
 from turngym.agents.models.loading import load_model, load_tokenizer
+from turngym.agents.models.lora import LoraSettings, with_lora
 from turngym.envs.core.errors import (
     BadValueError,
     ContextFullError,
@@ -138,6 +139,22 @@ def test_new_weights_arrive_and_the_old_file_goes(
         assert all(not list(h._spool.iterdir()) for _, h in served)
         del eng
     assert not list(tmp_path.iterdir())
+
+
+def test_adapters_arrive_merged(two: Served, tiny_model: Path, net: Any, tokenizer: Any) -> None:
+    pytest.importorskip("peft")
+    net = with_lora(net, LoraSettings(rank=2, alpha=4.0, targets=("all-linear",)))
+    rng = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, p in net.named_parameters():
+            if "lora_B" in name:
+                p.add_(0.3 * torch.randn(p.shape, generator=rng))
+    eng, here = http_engine(urls(two), tokenizer, net), reference(net, tokenizer)
+    plain = reference(load_model(tiny_model, device="cpu"), tokenizer)
+    with_them, own, without = (ask(one, *asked(6)) for one in (eng, here, plain))
+    for a, b in zip(with_them, own, strict=True):
+        close(a, b)
+    assert any(a.ids.tolist() != b.ids.tolist() for a, b in zip(own, without, strict=True))
 
 
 def test_bfloat16_servers_get_bfloat16(
