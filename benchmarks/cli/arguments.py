@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import tyro
 
 from ...envs.core.errors import BadValueError
+from ...envs.core.plugins import loaded_plugins
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -194,3 +195,12 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return {"None": None, "True": True, "False": False}.get(text, text)
+
+
+def plugin_words() -> str:
+    """Return the ``--plugin`` options that another command needs to see the same; may be empty."""
+    files = [Path(one.path) for one in loaded_plugins() if not one.module]
+    here = Path.cwd()
+    shown = [file.relative_to(here) if file.is_relative_to(here) else file for file in files]
+    modules = [one.module for one in loaded_plugins() if one.module]
+    return "".join(f" --plugin {word}" for word in (*modules, *shown))

@@ -16,7 +16,7 @@ from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.suite import Cell, Suite
 from ...leaderboard.suites.digests import make_cell_env, with_digests
 from ...leaderboard.suites.files import write_suite
-from .arguments import Repeated, values
+from .arguments import Repeated, plugin_words, values
 from .tables import escape, say
 
 
@@ -92,5 +92,7 @@ def run(command: Command) -> None:
         suite = with_digests(draft, lambda done, count: bar.update(done / count))
     path = write_suite(suite, Path(command.out).expanduser())
     say(f"{escape(suite.id)}: {wanted} tasks, digest {suite.digest[:8]}, in {escape(str(path))}")
-    say(f"turngym submit AGENT --suite {escape(str(path))} --name … --out ENTRY")
-    say(f"turngym leaderboard verify ENTRY --suite-file {escape(str(path))}")
+    file, plugins = escape(str(path)), escape(plugin_words())
+    about = "--name … --organisation … --licence …"
+    say(f"turngym submit AGENT --suite {file}{plugins} {about} --out ENTRY")
+    say(f"turngym leaderboard verify ENTRY --suite-file {file}{plugins}")

@@ -37,8 +37,8 @@ from .model_options import Sampler, model_path
 
 if TYPE_CHECKING:
     from ...algos.evaluation.lm_agent import TokenAgent
-from .arguments import Repeated, new_folder
-from .tables import say
+from .arguments import Repeated, new_folder, plugin_words
+from .tables import escape, say
 
 Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 
@@ -178,7 +178,8 @@ def run(command: Command) -> None:
     lost = sum(episode.error is not None for episode in episodes)
     errors = f"; {lost} of them stopped with an error and count as 0" if lost else ""
     say(f"{len(episodes)} episodes of {suite.id} are in {out}{errors}")
-    say(f"check it with: turngym leaderboard verify {out}")
+    file = f" --suite-file {command.suite}" if Path(command.suite).is_file() else ""
+    say(escape(f"check it with: turngym leaderboard verify {out}{file}{plugin_words()}"))
 
 
 def _untrained(suite: Suite, sources: Sequence[Source]) -> str:

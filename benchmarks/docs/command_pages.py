@@ -86,7 +86,7 @@ def _row(action: Any) -> str:
     text, _, default = (action.help or "").rpartition(" (default: ")
     if not text:
         text, default = action.help or "", ""
-    default = default.rstrip(")")
+    default = default.rstrip(")").replace("None", "")
     for mark in _NO_DEFAULT:
         if text.endswith(mark):
             text, default = text.removesuffix(mark), mark.strip("()")

@@ -79,12 +79,20 @@ def test_an_entry_over_an_environment_of_one_s_own_is_verified_in_its_process(
 ) -> None:
     frozen = ["leaderboard", "freeze", OWN, "--n", "2", "--trials", "1", "--name", "own"]
     assert main(frozen) == 0
+    said = capsys.readouterr().out
+    assert "submit AGENT --suite own-v1.json --plugin smallest_first --name" in said
     file = tmp_path / "own-v1.json"
     assert main([*frozen[:-1], "other", "--n", "99"]) == 2
     assert "holds 72 tasks" in capsys.readouterr().err
     named = ["--name", "lab:Agent-v1", "--organisation", "mine", "--licence", "MIT"]
     words = ["expert", *named, "--suite", str(file), "--out", "entry"]
     assert main(["submit", "--plugin", str(own), *words]) == 0
+    # what it says works as it stands
+    (line,) = [t for t in capsys.readouterr().out.splitlines() if t.startswith("check it with")]
+    checked = line.partition("turngym ")[2].split()
+    assert checked[-1] == "smallest_first.py"
+    assert main(checked) == 0
+    assert "100.0" in capsys.readouterr().out
     verify = ["leaderboard", "verify", "entry", "--suite-file", str(file), "--json", "out.jsonl"]
     assert main([*verify, "--plugin", str(own)]) == 0
     verdict = json.loads(Path("out.jsonl").read_text())
