@@ -314,7 +314,7 @@ SEPARATING = Suite(
         ),
         _own_starter("Retail-v0", max_tokens=64),
         _own_starter("ScienceWorld-v0", max_tokens=32),
-        _household(40_000, 20),
+        _household(60_000, 15),
     ),
     seeds=(0, 1, 2, 3, 4),
     trials=2,
