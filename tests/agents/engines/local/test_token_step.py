@@ -283,17 +283,11 @@ def test_graphs_are_cuda_s_and_can_be_left_out() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_graphs_of_a_gpu_sample_the_same_and_the_host_waits_once() -> None:
     net = model("Qwen2", head_dim=64).cuda().bfloat16()
-    how: dict[str, Any] = {"max_batch": 8, "dtype": "bfloat16"}
+    how: dict[str, Any] = {"max_batch": 4, "dtype": "bfloat16"}
     plain = TransformersEngine(net, TOKENIZER, cuda_graphs=False, **how)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        eng = TransformersEngine(net, TOKENIZER, **how)
-        found = talk(eng)
+    eng = TransformersEngine(net, TOKENIZER, **how)
     forward: Any = eng._forward
     assert forward.unpaged_because is None
-    assert forward._graphs.captured >= 2
-    for a, b in zip(talk(plain), found, strict=True):
-        np.testing.assert_allclose(a.logprobs[:1], b.logprobs[:1], atol=0.05)
     real = forward.decode
 
     def strict(*given: Any) -> torch.Tensor:
@@ -303,7 +297,19 @@ def test_graphs_of_a_gpu_sample_the_same_and_the_host_waits_once() -> None:
         finally:
             torch.cuda.set_sync_debug_mode("default")
 
-    forward.decode = strict
-    captured = forward._graphs.captured
-    talk(eng)
-    assert forward._graphs.captured == captured
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="engine: decode steps are not captured")
+        talk(eng)
+        forward.decode = strict
+        found = talk(eng)
+    assert forward._graphs.off is None
+    assert forward._graphs.captured >= 2
+    talk(plain)
+    alike = total = 0
+    for a, b in zip(talk(plain), found, strict=True):
+        n = min(len(a.ids), len(b.ids))
+        differs = np.flatnonzero(a.ids[:n] != b.ids[:n])
+        n = int(differs[0]) if len(differs) else n  # rounding may turn a close draw
+        np.testing.assert_allclose(a.logprobs[:n], b.logprobs[:n], atol=0.05)
+        alike, total = alike + n, total + len(a.ids)
+    assert alike > 0.5 * total
