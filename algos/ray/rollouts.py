@@ -67,7 +67,8 @@ class RayRollouts(Closing):
         """
         ranks = shared_channel()
         if ranks.rank == 0:
-            self._connect(sum(p.numel() * p.element_size() for p in policy.parameters()))
+            # in several processes the policy has its file's format yet, and may be widened
+            self._connect(sum(p.numel() * max(4, p.element_size()) for p in policy.parameters()))
             self.pool = self._started(config)
         return RemoteEngine(self.pool, ranks)
 
