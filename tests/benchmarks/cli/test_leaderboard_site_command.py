@@ -31,7 +31,7 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (page / "index.html").is_file()
     assert not (page / "Fork-v0").exists()
     assert main(("leaderboard", "build", *given, *out)) == 0
-    assert (page / "Fork-v0" / "0.html").is_file()
+    assert (page / "Fork-v0" / "episodes.js").is_file()
     said = capsys.readouterr().out
     assert "open" in said
     assert "not in the index" not in said

@@ -82,7 +82,7 @@ def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_pat
             time.sleep(0.05)
         assert "12 episodes replayed" in client.get(page).text
         assert "an entry" in client.get("/").text
-        assert client.get(f"{page.replace('index.html', '')}Fork-v0/0.html").status_code == 200
+        assert client.get(f"{page.replace('index.html', '')}Fork-v0/episodes.js").status_code == 200
     assert not list(place.settings.uploads.iterdir())
     assert (place.settings.entries / told[2]["entry_id"] / "entry.json").is_file()
 
