@@ -94,7 +94,7 @@ class Command:
         recipe: The recipes; differences are taken to the first.
         recipe_arg: A setting of all recipes as name=value, repeatable; short: --recipe.NAME VALUE.
         env: Id of the environment; `turngym envs` lists them.
-        env_options: Its settings.
+        env_options: Settings of the environment.
         model: The policy: one that `turngym models` lists, a model folder, GGUF file, hub name or
             run directory; left out: the small starter, with settings for small models.
         small: Settings of recipes for small models; left out: with the starter alone.

@@ -136,7 +136,7 @@ class Command:
         planner: How planners search.
         warm: What agents that are models imitate first.
         env: Id of the environment; `turngym envs` lists them.
-        env_options: Its settings.
+        env_options: Settings of the environment.
         split: Split of the tasks.
         n: Number of tasks.
         per_task: Score every task of ScienceWorld on its own, n variations each, beside published

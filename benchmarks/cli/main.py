@@ -27,7 +27,7 @@ from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
 from .arguments import expand_dotted
-from .words import in_plain_words, short_help
+from .words import in_plain_words, short_help, whole_help
 
 INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
@@ -187,6 +187,12 @@ def run_command(name: str, words: Sequence[str]) -> None:
         if hasattr(module, "expand_words"):
             words = module.expand_words(words)
         start = module.default_command(words) if hasattr(module, "default_command") else None
+        if "--help" in words and isinstance(module.Command, type):
+            rest = "\n\n".join(f"{option}: {text}" for option, text in OF_EVERY_COMMAND)
+            PlainConsole(highlight=False, markup=False, soft_wrap=True).print(
+                whole_help(name, module.Command, start, rest)
+            )
+            return
         with plain_errors():
             command = tyro.cli(
                 module.Command,

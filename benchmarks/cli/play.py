@@ -34,7 +34,7 @@ class Command:
 
     Attributes:
         env: Id of the environment; `turngym envs` lists them.
-        env_options: Its settings.
+        env_options: Settings of the environment.
         agent: human, expert, random, null, a baseline of the environment, a run directory, a model
             that `turngym models` lists, a GGUF file or a model folder.
         split: Split of the task.

@@ -32,7 +32,7 @@ class Command:
 
     Attributes:
         env: Id of the environment; `turngym envs --hidden` lists them all.
-        env_options: Its settings.
+        env_options: Settings of the environment.
         model: starter (made on first use: the ladder's in environments of the ladder, else the
             environment's, a blank model where it has none), a run directory, a model that
             `turngym models` lists, a model folder, GGUF file or hub name.

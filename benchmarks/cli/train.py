@@ -95,7 +95,7 @@ class Command:
         recipe: The algorithm; `turngym recipes` lists them.
         recipe_arg: A setting of the recipe as name=value, repeatable; short: --recipe.NAME VALUE.
         env: Id of the environment; `turngym envs` lists them.
-        env_options: Its settings.
+        env_options: Settings of the environment.
         model: The starting model: one that `turngym models` lists, a model folder, GGUF file or
             hub name; left out: the small starter, made here, with settings for small models.
         starter: The starting model that is made here: random weights (blank), or imitation of the

@@ -1,10 +1,12 @@
-"""What the command line says about options: a help of one screen, and errors in plain words."""
+"""What the command line says about options: help, short and whole, and errors in plain words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, get_type_hints
 
 import tyro
@@ -54,6 +56,75 @@ def short_help(name: str, command: type) -> str:
         lines += ["", title, *_wrapped(names)]
     lines += ["", f"turngym {name} --help tells all about each of them, with the defaults."]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that belong together.
+
+    Attributes:
+        title: What they are; empty for the command's own.
+        actions: The options as the parser has them (argparse's form).
+    """
+
+    title: str
+    actions: tuple[Any, ...]
+
+
+def make_parser(name: str, command: Any, start: Any = None) -> Any:
+    """Return the parser of a command in argparse's form, which tyro keeps for such tools."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        given = {} if start is None else {"default": start}
+        return tyro.extras.get_parser(command, prog=f"turngym {name}", **given)
+
+
+def option_groups(parser: Any, command: Any) -> list[OptionGroup]:
+    """Return the options of a parser in groups: the command's own first.
+
+    Args:
+        parser: As :func:`make_parser` makes it; of a subcommand, too.
+        command: The class of options; a union of subcommands has the parser's own groups.
+    """
+    texts = read_docstring(command).arguments if isinstance(command, type) else {}
+    found: dict[str, list[Any]] = {"": []}
+    for group in parser._action_groups:
+        own = group.title in ("options", "positional arguments")
+        named = f"{group.title}: {_first_sentence(group.description or '')}".rstrip(": ")
+        for action in group._group_actions:
+            if action.dest == "help" or isinstance(action.choices, Mapping):
+                continue
+            field, dot, _ = action.dest.replace("-", "_").partition(".")
+            title = _first_sentence(texts.get(field, field)) if dot else ""
+            found.setdefault(title if own else named, []).append(action)
+    return [OptionGroup(title, tuple(some)) for title, some in found.items() if some]
+
+
+def whole_help(name: str, command: type, start: Any = None, about: str = "") -> str:
+    """Return all about the options of a command, in their groups."""
+    doc = read_docstring(command)
+    lines = [f"turngym {name}: {doc.summary}"]
+    for text in (doc.body, about):
+        lines += ["", _filled(text, "")] if text else []
+    for group in option_groups(make_parser(name, command, start), command):
+        lines += ["", group.title or "Options"]
+        for action in group.actions:
+            value = str(action.metavar or "").replace("{None}|", "").replace("{None,", "{")
+            names = ", ".join(action.option_strings)
+            lines.append(f"  {names} {value}".rstrip() if names else f"  {value}")
+            lines.append(_filled(action.help or "", " " * 8))
+    return "\n".join(lines)
+
+
+def _filled(text: str, margin: str) -> str:
+    """Return a text in lines of the width; empty lines part paragraphs."""
+    plain = text.replace("%%", "%").replace(" (default: None)", "")
+    return "\n\n".join(
+        textwrap.fill(
+            part, WIDTH, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
+        )
+        for part in plain.split("\n\n")
+    )
 
 
 def in_plain_words(error: str) -> str:

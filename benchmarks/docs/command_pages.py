@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-import tyro
-
 from ..cli.docstrings import table_cell, to_markdown
 from ..cli.main import COMMANDS
 from ..cli.main import OF_EVERY_COMMAND as OF_ALL
+from ..cli.words import make_parser, option_groups
 
 _NO_DEFAULT = ("(required)", "(repeatable)")
 _WORDS = {"{None}|": "", "STR": "text", "INT": "integer", "FLOAT": "number", "PATH": "path"}
@@ -45,34 +43,27 @@ def command_pages() -> dict[str, str]:
 def command_page(name: str, summary: str) -> str:
     """Return the page on one command: what it does, and its options in their groups."""
     module = import_module(f"..cli.{name}", __package__)
-    with warnings.catch_warnings():
-        # tyro keeps the argparse form of its parsers for tools such as this one
-        warnings.simplefilter("ignore", DeprecationWarning)
-        parser = tyro.extras.get_parser(module.Command, prog=f"turngym {name}")
+    parser = make_parser(name, module.Command)
     about = inspect.getdoc(module.Command) if isinstance(module.Command, type) else None
     head = (about or summary).split("Attributes:")[0]
     lines = [f"# turngym {name}", "", to_markdown(head)]
-    return "\n".join([*lines, *_sections(parser)]) + "\n"
+    return "\n".join([*lines, *_sections(parser, module.Command)]) + "\n"
 
 
-def _sections(parser: Any, level: int = 2) -> Iterator[str]:
+def _sections(parser: Any, command: Any, level: int = 2) -> Iterator[str]:
     """Yield the lines on a parser of argparse's kind (tyro has its own copy of that module)."""
+    for group in option_groups(parser, command):
+        yield from ("", f"{'#' * level} {group.title or 'Options'}", "")
+        yield from ("| option | | value | default |", "|---|---|---|---|")
+        yield from map(_row, group.actions)
     for group in parser._action_groups:
-        rows = [action for action in group._group_actions if action.dest != "help"]
-        options = [row for row in rows if not isinstance(row.choices, Mapping)]
-        if options:
-            yield from ("", f"{'#' * level} {(group.title or 'options').capitalize()}", "")
-            if group.description:
-                yield from (to_markdown(group.description), "")
-            yield from ("| option | | value | default |", "|---|---|---|---|")
-            yield from map(_row, options)
-        for row in rows:
+        for row in group._group_actions:
             if isinstance(row.choices, Mapping):
                 for inner in row.choices.values():
                     yield from ("", f"{'#' * level} {inner.prog}", "")
                     if inner.description:
                         yield to_markdown(inner.description)
-                    yield from _sections(inner, level + 1)
+                    yield from _sections(inner, None, level + 1)
 
 
 def _value(metavar: str) -> str:

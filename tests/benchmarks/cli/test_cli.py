@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -112,10 +113,10 @@ def test_commands_are_listed_from_the_table(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
 def test_every_command_shows_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main([name, "--help"])
-    assert caught.value.code == 0
-    assert f"usage: turngym {name} " in capsys.readouterr().out
+    with contextlib.suppress(SystemExit):  # commands of commands list these
+        assert main([name, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith((f"turngym {name}: ", f"usage: turngym {name} "))
 
 
 def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

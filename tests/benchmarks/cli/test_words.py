@@ -7,7 +7,8 @@ import re
 import pytest
 
 from turngym.benchmarks.cli.main import COMMANDS, main
-from turngym.benchmarks.cli.words import WIDTH, in_plain_words
+from turngym.benchmarks.cli.train import Command
+from turngym.benchmarks.cli.words import WIDTH, in_plain_words, make_parser
 
 SCREEN = 56
 
@@ -33,6 +34,24 @@ def test_the_short_help_of_train_groups_its_options(capsys: pytest.CaptureFixtur
     assert re.search(r"\n  --steps +Training steps", said)
     assert main(["play", "-h"]) == 0
     assert re.search(r"\n  ENV +Id of the environment", capsys.readouterr().out)
+
+
+def test_the_whole_help_of_train_has_every_option_in_its_group(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["train", "--help"]) == 0
+    said = capsys.readouterr().out
+    groups = dict(part.split("\n", 1) for part in said.split("\n\n") if "\n  --" in part)
+    assert list(groups)[:2] == ["Options", "Settings of the environment"]
+    assert "  --size STR\n" in groups["Settings of the environment"]
+    assert "  --micro-batch-tokens INT\n" in groups["How the learner computes"]
+    assert "  --vllm.tensor-parallel INT\n" in groups["vllm options: Settings of the engine vllm"]
+    parser = make_parser("train", Command)
+    names = [name for a in parser._actions if a.dest != "help" for name in a.option_strings]
+    assert len(names) > 60
+    listed = {name.strip(",") for line in said.splitlines() for name in line.split()}
+    assert set(names) <= listed
+    assert max(map(len, said.splitlines())) <= WIDTH
 
 
 @pytest.mark.parametrize(
