@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...algos.training.run_writer import WrittenEpisode, read_evaluation
+if TYPE_CHECKING:
+    from ...algos.training.run_writer import WrittenEpisode
 
 _FILE = re.compile(r"step-(\d+)-(?P<name>.+)\.txt")
 _GREEDY = "greedy"
@@ -59,6 +61,8 @@ def _evaluations(folder: Path) -> Mapping[str, list[tuple[int, Path]]]:
 
 
 def _pairs(files: list[tuple[int, Path]]) -> list[BeforeAfter]:
+    from ...algos.training.run_writer import read_evaluation  # it loads torch
+
     (first, old), (last, new) = files[0], files[-1]
     if first == last:
         return []

@@ -20,7 +20,7 @@ from turngym.algos.core.protocols import Credit, Credits, Loss, LossBatch, LossO
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.credit import Gae, StepPairs
 from turngym.algos.learner.batching import micro_batch
-from turngym.algos.learner.batching.micro_batch import MicroBatch
+from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import distinct_tokens, rows_of
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
@@ -202,7 +202,7 @@ def test_every_distinct_token_goes_through_once() -> None:
     forest = branching(5)
     made = learner(policy_only())
     _, credits = streams(forest)
-    assert forwarded(made, forest, credits) == [distinct_tokens(rows_of(forest))]
+    assert forwarded(made, forest, credits) == [round_up(distinct_tokens(rows_of(forest)))]
 
 
 def test_paths_without_advantage_are_not_packed() -> None:

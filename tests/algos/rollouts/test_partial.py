@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,7 +133,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(
     if how == "ended":
         run(replace(made, budget=Budget(steps=2)), tmp_path)
     else:
-        with Trainer(made, tmp_path) as trainer:
+        with handled_interrupts(), Trainer(made, tmp_path) as trainer:
             if how == "killed":
                 kill_after(trainer, 2)
             else:
@@ -144,6 +145,16 @@ def test_a_resumed_run_is_the_same_to_the_bit(
     run(made, tmp_path)
     assert numbers(whole.folder) == numbers(tmp_path)
     assert same(final_weights(whole.folder), final_weights(tmp_path))
+
+
+@contextmanager
+def handled_interrupts() -> Iterator[None]:
+    """A shell's background jobs ignore Ctrl-C, and so would this process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def interrupt_in(trainer: Trainer, step: int) -> None:
