@@ -96,6 +96,7 @@ def test_layers_run_again_give_the_same_gradient(tiny_model: Path, shared_prefix
     assert made[0].norm() > 0
 
 
+@pytest.mark.slow
 def test_a_killed_run_with_adapters_ends_in_the_same_numbers(
     tiny_model: Path, tmp_path: Path
 ) -> None:

@@ -125,7 +125,10 @@ def test_whole_steps_are_those_of_a_run_without(tiny_model: Path, tmp_path: Path
         assert one == pytest.approx(two, abs=2e-5, rel=2e-5)
 
 
-@pytest.mark.parametrize("how", ["ended", "killed", "interrupted"])
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param("ended", marks=pytest.mark.slow), "killed", "interrupted"],
+)
 def test_a_resumed_run_is_the_same_to_the_bit(
     tiny_model: Path, tmp_path: Path, whole: Whole, how: str
 ) -> None:

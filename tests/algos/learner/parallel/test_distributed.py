@@ -111,6 +111,7 @@ def test_two_processes_have_the_numbers_of_one(runs: Runs, recipe: str) -> None:
     runs.assert_equal(f"{recipe}-1", f"{recipe}-2")
 
 
+@pytest.mark.slow
 def test_accelerate_starts_the_same_run(runs: Runs, tiny_model: Path) -> None:
     folder = str(runs.root / "grpo-accelerate")
     job = {"recipe": "grpo", "model": str(tiny_model), "steps": STEPS, "folder": folder}
