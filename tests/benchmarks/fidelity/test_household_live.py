@@ -147,7 +147,8 @@ def test_beside_the_original() -> None:
     for row in found.values():
         assert row.first is None
         assert row.openings == row.runs == 4
-        assert row.observations == row.admissible == row.won == row.scores == row.steps > 50
+        assert row.observations == row.admissible == row.won == row.scores == row.steps
+        assert row.steps > 2 * 20  # a walk and a plan in each edition
 
 
 @pytest.mark.textworld
