@@ -86,11 +86,19 @@ EXTRA: Mapping[tuple[str, str], Mapping[str, Any]] = {
     # a price of unreadable actions is a full score where all returns of a state are equal: 0.42
     ("gigpo", "Recall-v0"): {"credit.invalid_penalty": 0.0},
     ("hgpo", "Recall-v0"): {"credit.invalid_penalty": 0.0},
+    ("gigpo", "Spawn-v0"): {  # as grpo, and no price: 0.00 with both at their defaults, then 1.00
+        "optim.lr": 3e-3,
+        "groups_per_step": 12,
+        "credit.invalid_penalty": 0.0,
+    },
+    ("opid", "Recall-v0"): {"groups_per_step": 16},  # 0.42 with 8, 0.94 with 16
     ("spo", "Spawn-v0"): {"groups_per_step": 16},  # the split has 19 tasks, each at most once
 }
 NOT_LEARNED: Mapping[tuple[str, str], str] = {
     ("ppo", "Spawn-v0"): "0.00; by construction GAE ends with the session, so asking only costs",
     ("tarlppo", "Spawn-v0"): "0.16; GAE ends with the session, as in ppo",
+    ("hgpo", "Spawn-v0"): "0.00 with two settings; it reads states that come again alone",
+    ("hgpo", "Fork-v0"): "0.31, and 0.24 without a price of unreadable actions: slower than others",
     ("stepdpo", "Spawn-v0"): "0.00 with three settings; cause not established",
     **{("opsd", env_id): "a blank model cannot read a demonstration" for env_id in STEPS},
 }
