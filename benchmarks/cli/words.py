@@ -16,6 +16,15 @@ from .docstrings import read_docstring
 WIDTH = 96
 _BOX = re.compile(r"│(.*)│")
 _NONE = re.compile(r" *- <class 'NoneType'>: .*")
+_VALUES = {
+    "{None}|": "",
+    "{None,": "{",
+    "STR": "text",
+    "INT": "integer",
+    "FLOAT": "number",
+    "PATH": "path",
+}
+"""What the parser calls a value, and what a reader does."""
 _REWORDED = (
     (
         re.compile(r"no type matching (\S+) could be instantiated"),
@@ -100,6 +109,14 @@ def option_groups(parser: Any, command: Any) -> list[OptionGroup]:
     return [OptionGroup(title, tuple(some)) for title, some in found.items() if some]
 
 
+def value_of(action: Any) -> str:
+    """Return what an option takes, in a reader's words."""
+    value = str(action.metavar or "")
+    for word, plain in _VALUES.items():
+        value = value.replace(word, plain)
+    return value
+
+
 def whole_help(name: str, command: type, start: Any = None, about: str = "") -> str:
     """Return all about the options of a command, in their groups."""
     doc = read_docstring(command)
@@ -109,7 +126,7 @@ def whole_help(name: str, command: type, start: Any = None, about: str = "") -> 
     for group in option_groups(make_parser(name, command, start), command):
         lines += ["", group.title or "Options"]
         for action in group.actions:
-            value = str(action.metavar or "").replace("{None}|", "").replace("{None,", "{")
+            value = value_of(action)
             names = ", ".join(action.option_strings)
             lines.append(f"  {names} {value}".rstrip() if names else f"  {value}")
             lines.append(_filled(action.help or "", " " * 8))

@@ -10,11 +10,9 @@ from typing import Any
 from ..cli.docstrings import table_cell, to_markdown
 from ..cli.main import COMMANDS
 from ..cli.main import OF_EVERY_COMMAND as OF_ALL
-from ..cli.words import make_parser, option_groups
+from ..cli.words import make_parser, option_groups, value_of
 
 _NO_DEFAULT = ("(required)", "(repeatable)")
-_WORDS = {"{None}|": "", "STR": "text", "INT": "integer", "FLOAT": "number", "PATH": "path"}
-"""What the parser calls a value, and what a reader does."""
 
 
 def command_pages() -> dict[str, str]:
@@ -69,7 +67,7 @@ def _sections(parser: Any, command: Any, level: int = 2) -> Iterator[str]:
 def _value(metavar: str) -> str:
     """Return what an option takes; choices one by one, so that a narrow column can break them."""
     if metavar.startswith("{") and metavar.endswith("}"):
-        return ", ".join(f"`{word}`" for word in metavar[1:-1].split(",") if word != "None")
+        return ", ".join(f"`{word}`" for word in metavar[1:-1].split(","))
     return f"`{table_cell(metavar)}`" if metavar else ""
 
 
@@ -81,10 +79,7 @@ def _row(action: Any) -> str:
     for mark in _NO_DEFAULT:
         if text.endswith(mark):
             text, default = text.removesuffix(mark), mark.strip("()")
-    metavar = str(action.metavar or "")
-    for word, plain in _WORDS.items():
-        metavar = metavar.replace(word, plain)
     names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar}`"
-    value = _value(metavar) if action.option_strings else ""
+    value = _value(value_of(action)) if action.option_strings else ""
     shown = f"`{table_cell(default)}`" if default not in ("", "required", "repeatable") else default
     return f"| {names} | {table_cell(to_markdown(text))} | {value} | {shown} |"

@@ -43,9 +43,11 @@ def test_the_whole_help_of_train_has_every_option_in_its_group(
     said = capsys.readouterr().out
     groups = dict(part.split("\n", 1) for part in said.split("\n\n") if "\n  --" in part)
     assert list(groups)[:2] == ["Options", "Settings of the environment"]
-    assert "  --size STR\n" in groups["Settings of the environment"]
-    assert "  --micro-batch-tokens INT\n" in groups["How the learner computes"]
-    assert "  --vllm.tensor-parallel INT\n" in groups["vllm options: Settings of the engine vllm"]
+    assert "  --size text\n" in groups["Settings of the environment"]
+    assert "  --micro-batch-tokens integer\n" in groups["How the learner computes"]
+    assert (
+        "  --vllm.tensor-parallel integer\n" in groups["vllm options: Settings of the engine vllm"]
+    )
     parser = make_parser("train", Command)
     names = [name for a in parser._actions if a.dest != "help" for name in a.option_strings]
     assert len(names) > 60
