@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import gymnasium as gym
 
 from ...agents.engines.base import Completion, EngineStats, Request
+from ...agents.engines.hand_over.learner_processes import LearnerProcesses
 from ...envs.core.errors import EpisodeError
 from ..core.forest import Group
 from ..core.protocols import Rollout, Start
@@ -15,8 +16,6 @@ from ..rollouts import EpisodeRunner
 from ..runs.process_group import Channel
 from .pool import ActorPool
 from .work import PlayedGroup, Work, pack_weights
-
-T = TypeVar("T")
 
 
 class RemoteEngine:
@@ -32,8 +31,11 @@ class RemoteEngine:
 
     def __init__(self, pool: ActorPool | None, ranks: Channel | None = None) -> None:
         self.pool = pool
-        self.ranks = ranks or Channel()
-        self.max_context, self.vocabulary = self.agreed(lambda: _own(pool).limits())
+        ranks = ranks or Channel()
+        share = None if ranks.world_size == 1 else ranks.from_first
+        self.processes = LearnerProcesses(ranks.rank == 0, share)
+        limits = self.processes.agreed(lambda: _own(pool).limits())
+        self.max_context, self.vocabulary = limits
         self.version = 0
         self.stats = EngineStats()
 
@@ -48,21 +50,6 @@ class RemoteEngine:
         packed = pack_weights(model, keep=self.pool is not None)
         if self.pool is not None:
             self.pool.take(self.version, packed)
-
-    def agreed(self, work: Callable[[], T]) -> T:
-        """Return what the first process's ``work`` returns, or raise in all what it raises."""
-        if self.ranks.world_size == 1:
-            return work()
-        answer: tuple[T | None, Exception | None] = None, None
-        if self.ranks.rank == 0:
-            try:
-                answer = work(), None
-            except Exception as fault:  # noqa: BLE001 - the others wait for an answer
-                answer = None, fault
-        found, fault = self.ranks.from_first(answer)
-        if fault is not None:
-            raise fault
-        return found  # pyright: ignore[reportReturnType]
 
     def rest(self) -> None:
         """Do nothing: the actors free their own engines."""
@@ -126,7 +113,7 @@ class RemoteRunner(EpisodeRunner):
                 raise fault
             return played
 
-        answers = self.remote.agreed(outcome)
+        answers = self.remote.processes.agreed(outcome)
         for answer in answers:
             self.remote.count(answer.stats)
         self.fault = next((a.fault for a in answers if a.fault), self.fault)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -40,5 +43,25 @@ def engine_servers(
 
 def http_engine(urls: list[str], tokenizer: Any, learner: Any = None, **more: Any) -> HttpEngine:
     """An engine over these servers, impatient."""
-    own = {"timeout_s": 20.0, "attempts": 3} | more
+    own = {"timeout_s": 20.0, "attempts": 3, "weights_by": "files"} | more
     return HttpEngine(HttpSettings(urls=tuple(urls), **own), tokenizer, learner)
+
+
+@contextmanager
+def spawned(model: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server in a process of its own; yields its address and the process."""
+    command = [sys.executable, "-m", "turngym.benchmarks.cli", "engine", "serve", "--port", "0"]
+    command += ["--model", str(model), "--engine-dtype", "float32", "--device", "cpu", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = ""
+            while not (found := re.search(r"http://\S+", said)):
+                line = process.stdout.readline()
+                assert line, said
+                said += line
+            yield found.group(), process
+        finally:
+            process.terminate()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from helpers import letters_world
@@ -20,6 +21,9 @@ if __name__ == "__main__":
     model, folder, weights, *urls = sys.argv[1:]
     config = setup("grpo", model, 3)
     if urls:
-        own = HttpSettings(urls=tuple(urls), weights_folder=weights, timeout_s=60.0)
+        how: dict[str, Any] = {"weights_folder": weights}
+        if weights == "group":
+            how = {"weights_by": "group"}
+        own = HttpSettings(urls=tuple(urls), timeout_s=60.0, **how)
         config = replace(config, engine="http", http=own)
     train(config, Path(folder))

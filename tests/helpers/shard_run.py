@@ -8,6 +8,7 @@ import dataclasses
 import json
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 import torch
 from helpers.allocations import held_bytes, peak_bytes
 from helpers.branching import branching
+from helpers.engine_help import TOKENIZER
+from helpers.engine_servers import engine_servers, http_engine
 from helpers.nets import small
 from helpers.small_models import model
 from peft import get_peft_model_state_dict
@@ -408,6 +411,58 @@ def taken_from_one_list() -> dict[str, Any]:
     return out
 
 
+def sent_through_a_group(folder: Path) -> dict[str, Any]:
+    """What an engine server gets of weights that are cut up, with adapters and without."""
+    ranks = join_ranks("cpu")
+    out: dict[str, Any] = {}
+    if ranks.first:
+        small("qwen2").save_pretrained(folder / "served")
+        TOKENIZER.save_pretrained(folder / "served")
+    ranks.learner.everyone("saved")
+    with ExitStack() as stack:
+        host: Any = None
+        url = ""
+        if ranks.first:
+            url, host = stack.enter_context(engine_servers(folder / "served"))[0]
+        urls = [ranks.learner.from_first(url)]
+        for lora in (False, True):
+            net = small("qwen2")
+            net = with_lora(net, LoraSettings(rank=2), 0) if lora else net
+            engine = http_engine(urls, TOKENIZER, net, weights_by="group")
+            made = learner(Team(ranks.learner), net, "float32")
+            gradients(made)
+            gradients(made)
+            engine.sync(made.policy_for_engine(in_turn=True))
+            wanted = FastDecoder(merged(made.whole_policy()), torch.float32, 64)
+            row = {"version": engine.version, "file": engine._file is not None}
+            if ranks.first:
+                row["held"] = host.weights == engine._weights
+                row["equal"] = _same_weights(host._engine._forward, wanted)
+                old = FastDecoder(small("qwen2"), torch.float32, 64)
+                row["moved"] = not _same_weights(wanted, old)
+            out["lora" if lora else "plain"] = row
+            ranks.learner.everyone("done")
+    return out
+
+
+def _same_weights(one: FastDecoder, two: FastDecoder) -> bool:
+    def dense(layer: Any) -> torch.Tensor:
+        weight = layer._weight
+        return weight.to_dense() if weight.is_mkldnn else weight
+
+    assert one._embed is not None and two._embed is not None  # noqa: PT018 - for the types
+    names = ("qkv", "out", "gate", "up", "down")
+    return (
+        torch.equal(one._embed, two._embed)
+        and torch.equal(dense(one._head), dense(two._head))
+        and all(
+            torch.equal(dense(getattr(x, n)), dense(getattr(y, n)))
+            for x, y in zip(one._layers, two._layers, strict=True)
+            for n in names
+        )
+    )
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     job = json.loads(sys.argv[1])
@@ -420,6 +475,7 @@ if __name__ == "__main__":
     out["adapters"] = adapters(Path(job["folder"]))
     out["turns"] = take_turns()
     out["files"] = from_files(Path(job["folder"]))
+    out["group"] = sent_through_a_group(Path(job["folder"]))
     out["actors"] = actors_of_the_first()
     out["taken"] = taken_from_one_list()
     out["checkpoint"] = written_meanwhile(Path(job["folder"]))

@@ -5,6 +5,7 @@
 ``POST /generate``         a batch of requests for named weights; answers as JSON lines
 ``POST /weights/file``     load weights from a file in the folder of weights
 ``PUT /weights/upload``    a piece of weights; ``POST /weights/upload`` loads what has come
+``POST /weights/group/…``   join a group that weights are sent through, be offered some, take them
 ``POST /sleep, /wake``     give the card's memory back, take it again
 """
 
@@ -22,6 +23,8 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from ....envs.core.errors import EpisodeError
 from ...retrieval.door import Door
+from ..hand_over.forms import Form
+from ..hand_over.group import Seat
 from .host import EngineHost
 from .wire import MAX_REQUESTS, WeightsId, decode_request, encode_answer, json_line
 
@@ -51,6 +54,9 @@ def make_app(host: EngineHost, *, token: str = "") -> FastAPI:
         ("POST", "/weights/file", routes.take_file),
         ("PUT", "/weights/upload", routes.receive),
         ("POST", "/weights/upload", routes.take_upload),
+        ("POST", "/weights/group/join", routes.join),
+        ("POST", "/weights/group/offer", routes.offer),
+        ("POST", "/weights/group/take", routes.take_sent),
         ("POST", "/sleep", routes.sleep),
         ("POST", "/wake", routes.wake),
     ):
@@ -120,6 +126,43 @@ class _Routes:
         def work() -> Any:
             wanted = WeightsId.read(_object(body).get("weights"))
             self._host.take_upload(wanted)
+            return wanted.to_json()
+
+        return await _guarded(work)
+
+    async def join(self, request: Request) -> Any:
+        """Join a group that weights are sent through."""
+        body = await request.body()
+
+        def work() -> Any:
+            seat = Seat.read(_object(body).get("seat"))
+            self._host.join(seat)
+            return {"group": seat.name}
+
+        return await _guarded(work)
+
+    async def offer(self, request: Request) -> Any:
+        """Get ready for weights."""
+        body = await request.body()
+
+        def work() -> Any:
+            found = _object(body)
+            group, forms = found.get("group"), found.get("forms")
+            if not isinstance(group, str) or not isinstance(forms, list):
+                raise ValueError("no group, or no list of forms")
+            wanted = WeightsId.read(found.get("weights"))
+            self._host.offer(wanted, group, [Form.read(form) for form in forms])
+            return wanted.to_json()
+
+        return await _guarded(work)
+
+    async def take_sent(self, request: Request) -> Any:
+        """Receive the weights that were offered."""
+        body = await request.body()
+
+        def work() -> Any:
+            wanted = WeightsId.read(_object(body).get("weights"))
+            self._host.take_sent(wanted)
             return wanted.to_json()
 
         return await _guarded(work)

@@ -12,8 +12,9 @@ import itertools
 import secrets
 import tempfile
 import time
+import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,20 +23,19 @@ from typing import Any
 from ....envs.core.errors import BadValueError, EngineFault, EpisodeError, TurngymError
 from ....envs.utils.http import wait_in_thread
 from ..base import Completion, EngineSource, EngineStats, Request, check_request
+from ..hand_over.forms import DTYPES, Form, checkpoint_weights, digest_of, tied_names
+from ..hand_over.learner_processes import LearnerProcesses
+from ..vllm.weights import plain_weights
+from .sender import GroupSender, why_no_group
 from .server import AbandonedCallError, Answer, EngineServer, LostCallError, StaleServerError
 from .settings import HttpSettings
-from .weights import (
-    DTYPES,
-    WeightsFile,
-    read_weights,
-    tokenizer_digest,
-    write_weights,
-)
+from .weights import WeightsFile, read_weights, tokenizer_digest, write_weights
 from .wire import MAX_REQUESTS, WeightsId
 
 MAX_HANDED = 4
 """Times that a server is given the same weights before somebody else must be using it."""
-
+GROUP_TRIES = 2
+"""Times that weights are sent through a group, formed anew, before that counts as impossible."""
 
 _NOWHERE = (None, None)
 
@@ -98,13 +98,15 @@ class HttpEngine:
         open_at = [server.facts.max_open for server in self._servers]
         self.max_open = None if None in open_at else sum(n for n in open_at if n is not None)
         self._dtype = DTYPES[facts.dtype]
-        self._ranks = _Processes()
+        self._ranks = LearnerProcesses.joined()
         self._folder = _weights_folder(settings, self._servers)
         self._spool = tempfile.TemporaryDirectory(prefix="turngym-weights-")
         self._run = secrets.token_hex(4)  # names files, nothing else
         self._file: WeightsFile | None = None
         self._sweep = weakref.finalize(self, int)
         self._weights = WeightsId(0, "")
+        self._forms: tuple[Form, ...] = ()
+        self._sender: GroupSender | None = None
         self._counts = EngineStats()
         self._waiting: list[_Job] = []
         self._handles: dict[int, tuple[EngineServer, int]] = {}
@@ -115,6 +117,7 @@ class HttpEngine:
         if learner is None:
             self._weights = self._held()
         else:
+            self._sender = self._chosen_sender(learner)
             self.sync(learner, 0)
 
     @property
@@ -151,6 +154,73 @@ class HttpEngine:
                 f"engine: sync while {self._open} requests are being sampled; await them first."
             )
         version = self.version + 1 if version is None else version
+        if not self._sent(model, version):
+            self._give_files(model, version)
+        self._handles.clear()
+        for server in self._servers:
+            server.handed, server.released = 1, []
+            if not self._ranks.first:
+                server.forgive()
+
+    def _chosen_sender(self, learner: Any) -> GroupSender | None:
+        """Return what sends weights through a group; None where they go as files.
+
+        Raises:
+            BadValueError: A group was asked for, and is not possible.
+        """
+        by = self._settings.weights_by
+        if by == "files" or self._folder is not None:
+            return None
+        if why := why_no_group(self._servers):
+            if by == "group":
+                raise BadValueError(f"engine http: http.weights_by is 'group', but {why}.")
+            return None
+        device = next(learner.parameters()).device
+        return GroupSender(self._servers, self._settings, device)
+
+    def _sent(self, model: Any, version: int) -> bool:
+        """Send weights through a group; return whether they came that way.
+
+        Raises:
+            EngineFault: They did not, and are to go no other way.
+        """
+        sender = self._sender
+        if sender is None:
+            return False
+        if not self._forms:
+            self._forms = tuple(Form.of(name, tensor) for name, tensor in self._read(model))
+        problem = ""
+        for _ in range(GROUP_TRIES):
+            weights, problem = self._ranks.agreed(lambda: self._offer(sender, version))
+            if not problem:
+                try:
+                    said = sender.send(self._read(model), self._forms)
+                except BaseException:
+                    sender.leave()  # nobody waits for what will not come
+                    raise
+                problem = self._ranks.agreed(lambda said=said: sender.end(said))
+            if not problem:
+                self._weights, self._file = weights, None
+                return True
+        if self._settings.weights_by == "group":
+            raise EngineFault(f"engine http: the weights did not reach the servers. {problem}")
+        warnings.warn(
+            f"engine http: weights go to the servers as files from here on (http.weights_by). "
+            f"{problem}",
+            stacklevel=2,
+        )
+        self._sender = None
+        return False
+
+    def _offer(self, sender: GroupSender, version: int) -> tuple[WeightsId, str]:
+        weights = WeightsId(version, digest_of(self._forms, version, self._run))
+        return weights, sender.begin(weights, self._forms)
+
+    def _read(self, model: Any) -> Iterator[tuple[str, Any]]:
+        return checkpoint_weights(plain_weights(model), tied_names(model), self._dtype)
+
+    def _give_files(self, model: Any, version: int) -> None:
+        """Give the servers a file with the weights, or its bytes."""
         weights = read_weights(model, self._dtype, keep=self._ranks.first)
 
         def hand_over() -> tuple[WeightsId, WeightsFile]:
@@ -162,11 +232,6 @@ class HttpEngine:
         found, file = self._ranks.agreed(hand_over)
         self._forget(file)
         self._weights, self._file = found, file
-        self._handles.clear()
-        for server in self._servers:
-            server.handed, server.released = 1, []
-            if not self._ranks.first:
-                server.forgive()
 
     def _written(self, weights: dict[str, Any], version: int) -> WeightsFile:
         folder = Path(self._spool.name) if self._folder is None else self._folder
@@ -374,7 +439,10 @@ class HttpEngine:
         """Give a server that was started anew the weights, where this process has them."""
         file = self._file
         if file is None or not file.path.exists():
-            server.failed(f"{fault} They are handed over by another process.")
+            why = "They are handed over by another process."
+            if self._sender is not None:
+                why = "They come with the next update."
+            server.failed(f"{fault} {why}")
             return
         if server.handed >= MAX_HANDED:
             server.failures = self._settings.attempts
@@ -442,35 +510,6 @@ class HttpEngine:
         (found, *others) = set(held.values())
         if others or found is None:
             raise BadValueError(f"engine http: the servers have different weights: {held}.")
-        return found
-
-
-class _Processes:
-    """The processes of a learner, as far as an engine cares: the first one hands weights over."""
-
-    def __init__(self) -> None:
-        import torch.distributed as dist
-
-        self._dist, self._group = dist, None
-        self.first = True
-        if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
-            self._group = dist.new_group(backend="gloo")
-            self.first = dist.get_rank() == 0
-
-    def agreed(self, work: Callable[[], Any]) -> Any:
-        """Return what the first process's ``work`` returns, or raise in all what it raises."""
-        if self._group is None:
-            return work()
-        box: list[Any] = [(None, None)]
-        if self.first:
-            try:
-                box = [(work(), None)]
-            except Exception as fault:  # noqa: BLE001 - the others wait for an answer
-                box = [(None, fault)]
-        self._dist.broadcast_object_list(box, src=0, group=self._group)
-        found, fault = box[0]
-        if fault is not None:
-            raise fault
         return found
 
 

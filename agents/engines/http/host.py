@@ -9,12 +9,17 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from ....envs.core.errors import BadValueError, DataError, EpisodeError
 from ..base import Completion, Request, TrainingEngine
+from ..hand_over.arriving import Arrivals, ArrivingModule, tied_to
+from ..hand_over.forms import Form, check_fits
+from ..hand_over.group import GroupError, Seat, WeightGroup, card_of, group_backend
 from .weights import file_digest, fingerprint, load_weights, tokenizer_digest
 from .wire import Facts, WeightsId
 
@@ -39,6 +44,7 @@ class Hosted:
         dtype: Number format of sampling.
         max_batch: Actions that are sampled at a time.
         can_sleep: Whether the engine gives its card's memory back when it is told to.
+        device: Where this process takes weights that are sent to it.
     """
 
     engine: TrainingEngine
@@ -48,6 +54,7 @@ class Hosted:
     dtype: str
     max_batch: int
     can_sleep: bool = False
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
 
 class EngineHost:
@@ -73,6 +80,8 @@ class EngineHost:
         self._taking, self._counting = threading.Lock(), threading.Lock()
         self._reported = self._engine.stats
         self._running = 0
+        self._group: WeightGroup | None = None
+        self._offered: tuple[WeightsId, tuple[Form, ...]] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -91,6 +100,8 @@ class EngineHost:
             weights=self.weights,
             can_sleep=hosted.can_sleep,
             folder=self._folder is not None,
+            group=group_backend(hosted.device) or "",
+            card=card_of(hosted.device),
         )
 
     def metrics(self) -> dict[str, int]:
@@ -229,10 +240,94 @@ class EngineHost:
                     f"{wanted.digest}. It was cut off or changed on the way."
                 )
             load_weights(path, self._shelf)
-            self._start(self._sync(wanted)).result()
+            self._start(self._sync(wanted, self._shelf)).result()
 
-    async def _sync(self, wanted: WeightsId) -> None:
-        """Hand the shelf's weights to the engine once nothing is sampled any more."""
+    def join(self, seat: Seat) -> None:
+        """Join a group that weights are sent through; an older one is left.
+
+        Raises:
+            BadValueError: This server does not speak so.
+            EpisodeError: The others were not there in time.
+        """
+        with self._taking:
+            mine = group_backend(self._hosted.device)
+            if mine is None or (seat.backend == "nccl" and mine != "nccl"):
+                raise BadValueError(f"this server cannot join a group over {seat.backend}.")
+            self._leave()
+            try:
+                self._group = WeightGroup(seat, self._hosted.device)
+            except GroupError as fault:
+                raise EpisodeError(str(fault)) from None
+
+    def offer(self, wanted: WeightsId, group: str, forms: Sequence[Form]) -> None:
+        """Get ready for weights: :meth:`take_sent` receives them.
+
+        Raises:
+            BadValueError: They are of another model.
+            EpisodeError: This server is not in the group, or samples and does not end.
+        """
+        with self._taking:
+            if self._group is None or self._group.seat.name != group:
+                raise EpisodeError(f"this server is not in the group {group[:100]!r}.")
+            came = {f.name: (f.shape, f.kind if f.dtype.is_floating_point else "") for f in forms}
+            if len(came) != len(forms):
+                raise BadValueError("a weight is named twice.")
+            check_fits(came, self._shelf, f"version {wanted.version}")
+            self._start(self._drained()).result()
+            self._offered = wanted, tuple(forms)
+
+    def take_sent(self, wanted: WeightsId) -> None:
+        """Receive the weights that were offered, one after the other, into the engine's own.
+
+        Raises:
+            EpisodeError: Nothing was offered, or the sender broke off: until other weights come
+                nothing is sampled.
+        """
+        with self._taking:
+            offered, self._offered = self._offered, None
+            if self._group is None or offered is None or offered[0] != wanted:
+                raise EpisodeError("these weights were not offered.")
+            try:
+                self._start(self._receive(wanted, offered[1], self._group)).result()
+            except Exception as fault:
+                self._leave()  # so that the others notice
+                raise EpisodeError(f"the weights did not arrive: {fault}") from fault
+
+    async def _receive(self, wanted: WeightsId, forms: Sequence[Form], group: WeightGroup) -> None:
+        def receive(form: Form) -> torch.Tensor:
+            return group.broadcast(torch.empty(form.shape, dtype=form.dtype, device=group.device))
+
+        arrivals = Arrivals(forms, receive, tied_to(self._shelf))
+        group.begin()
+
+        def settle() -> None:
+            arrivals.finish()
+            group.settle()
+
+        await self._sync(wanted, ArrivingModule(self._shelf, arrivals), settle)
+
+    def _leave(self) -> None:
+        self._offered = None
+        if self._group is not None:
+            self._group.close()
+            self._group = None
+
+    async def _sync(
+        self, wanted: WeightsId, model: Any, settle: Callable[[], None] = lambda: None
+    ) -> None:
+        """Hand a model's weights to the engine once nothing is sampled any more."""
+        await self._drained()
+        self.weights = None  # until they are whole
+        self._engine.sync(model, wanted.version)
+        settle()
+        self.weights = wanted
+
+    async def _drained(self) -> None:
+        """Wait until nothing is sampled.
+
+        Raises:
+            EpisodeError: That takes too long.
+        """
         end = self._loop.time() + DRAIN_S
         while self._running:
             if self._loop.time() > end:
@@ -241,9 +336,6 @@ class EngineHost:
                     "await them before new weights."
                 )
             await asyncio.sleep(0.005)
-        self.weights = None  # until they are whole
-        self._engine.sync(self._shelf, wanted.version)
-        self.weights = wanted
 
     # ------------------------------------------------------------------ sleeping
 
@@ -268,6 +360,7 @@ class EngineHost:
     def close(self) -> None:
         """Give up what is being sampled and end the thread."""
         self._call(self._cancel)
+        self._leave()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -12,6 +12,8 @@ from typing import Any
 from ....envs.core.errors import BadValueError, EngineFault, TurngymError
 from ....envs.utils.http import HttpClient, HttpError, bearer_headers, parse_json
 from ..base import Completion, EngineStats, Request
+from ..hand_over.forms import Form
+from ..hand_over.group import Seat
 from .settings import HttpSettings
 from .weights import WeightsFile
 from .wire import (
@@ -129,6 +131,47 @@ class EngineServer:
             path = "/weights/file"
             body["file"] = file.path.relative_to(folder).as_posix()
         took = self._send(client, "POST", path, body, WeightsId.read)
+        if took != weights:
+            raise LostCallError(f"{self.url} says that it took {took}, not {weights}.")
+
+    def present(self) -> bool:
+        """Return whether it answers; its facts are read anew, and a failure is noted."""
+        try:
+            self.facts = self._send(_client(_HEALTH_S), "GET", "/health", None, Facts.read)
+        except EngineFault as fault:
+            self.failed(str(fault))
+            return False
+        return True
+
+    def join(self, seat: Seat) -> None:
+        """Have it join a group.
+
+        Raises:
+            EngineFault: It cannot, or the others were not there in time.
+        """
+        client = _client(seat.join_s + _HEALTH_S)
+        self._send(client, "POST", "/weights/group/join", {"seat": seat.to_json()})
+
+    def offer(self, weights: WeightsId, group: str, forms: Sequence[Form]) -> None:
+        """Tell it what will be sent through a group.
+
+        Raises:
+            EngineFault: It refuses.
+            LostCallError: It is not in the group, or gave no usable answer.
+        """
+        client = _client(self.settings.weights_timeout_s)
+        body = {"weights": weights.to_json(), "group": group, "forms": list(forms)}
+        self._send(client, "POST", "/weights/group/offer", body, WeightsId.read)
+
+    def take_sent(self, weights: WeightsId) -> None:
+        """Have it receive what it was offered; returns when it samples from it.
+
+        Raises:
+            EngineFault: It could not.
+        """
+        client = _client(self.settings.weights_timeout_s)
+        body = {"weights": weights.to_json()}
+        took = self._send(client, "POST", "/weights/group/take", body, WeightsId.read)
         if took != weights:
             raise LostCallError(f"{self.url} says that it took {took}, not {weights}.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ....envs.core.errors import BadValueError
 from ....envs.utils.http import check_url
@@ -16,6 +17,11 @@ class HttpSettings:
 
     Attributes:
         urls: Their addresses, as http://HOST:8300; each takes requests as it has room.
+        weights_by: How weights get to the servers. group: learner and servers join a group of
+            torch.distributed (NCCL between cards, else gloo), through which each weight goes
+            straight into the engines. files: through weights_folder, or as uploads. auto: files
+            where a folder is given, else a group where all servers can join one and reach this
+            machine.
         weights_folder: Folder that this machine and all servers see, where weights are handed over
             as files; left out: they are uploaded in pieces.
         token_variable: Environment variable with the servers' token; where it is not set none is
@@ -30,6 +36,7 @@ class HttpSettings:
     """
 
     urls: tuple[str, ...] = ()
+    weights_by: Literal["auto", "group", "files"] = "auto"
     weights_folder: str | None = None
     token_variable: str = TOKEN_VARIABLE
     timeout_s: float = 600.0
@@ -42,6 +49,11 @@ class HttpSettings:
             check_url(url, "HttpSettings.urls")
         if len({url.rstrip("/") for url in self.urls}) != len(self.urls):
             raise BadValueError(f"HttpSettings.urls names a server twice: {list(self.urls)}.")
+        if self.weights_by == "group" and self.weights_folder is not None:
+            raise BadValueError(
+                "HttpSettings.weights_by is 'group', but weights_folder is given, which is for "
+                "files; leave one of them out."
+            )
         for name, least in (("timeout_s", 0.001), ("weights_timeout_s", 0.001), ("attempts", 1)):
             if not getattr(self, name) >= least:
                 raise BadValueError(

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from ....envs.core.errors import BadValueError, DataError
+from ....envs.core.errors import DataError
+from ..hand_over.forms import check_fits, tied_names
 from ..vllm.weights import plain_weights
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-_NAMES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+_FLOATING = frozenset({"F32", "BF16", "F16"})
 _EDGE = 4096
 """Bytes at either end of a tensor that the fingerprint of a starting model reads."""
 
@@ -43,21 +43,13 @@ def read_weights(model: Any, dtype: torch.dtype, *, keep: bool) -> dict[str, tor
         dtype: Number format of floating point weights.
         keep: Off, the weights are read and nothing is kept: so a process takes part in gathering.
     """
-    tied = _tied_names(model)
+    tied = tied_names(model)
     found: dict[str, torch.Tensor] = {}
     for name, tensor in plain_weights(model):
         if keep and name not in tied:
             kind = dtype if tensor.is_floating_point() else tensor.dtype
             found[name] = tensor.to("cpu", kind).contiguous()
     return found
-
-
-def _tied_names(model: Any) -> frozenset[str]:
-    """Return names of weights that are others' too, which a file holds once."""
-    config = getattr(model, "config", None)
-    if not getattr(config, "tie_word_embeddings", False):
-        return frozenset()
-    return frozenset(getattr(model, "_tied_weights_keys", None) or ())
 
 
 def write_weights(weights: dict[str, torch.Tensor], path: Path) -> WeightsFile:
@@ -114,7 +106,7 @@ def load_weights(path: Path, shelf: Any) -> None:
 
     try:
         with safe_open(path, framework="pt") as file:
-            _check_header(file, shelf, path.name)
+            check_fits(_header(file), shelf, path.name)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as fault:
         raise DataError(f"{path.name}: no weights in safetensors form ({fault}).") from None
@@ -129,26 +121,11 @@ def _targets(shelf: Any) -> Iterator[tuple[str, torch.Tensor]]:
     yield from ((name, b) for name, b in shelf.named_buffers() if name in saved)
 
 
-def _check_header(file: Any, shelf: Any, where: str) -> None:
-    """Compare names, shapes and formats, none of whose numbers have been read.
-
-    Raises:
-        BadValueError: They are of another model.
-    """
-    known = {name: t for name, t in shelf.state_dict().items()}
-    came = set(file.keys())
-    needed = {name for name, _ in shelf.named_parameters()}
-    if wrong := sorted(came - known.keys()) + sorted(needed - came):
-        raise BadValueError(
-            f"{where}: weights of another model; {len(wrong)} names differ, such as "
-            f"{wrong[0][:200]!r}. Serve the model that is trained."
-        )
-    for name in came:
+def _header(file: Any) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shapes and floating point formats by name; no number of the file has been read."""
+    found = {}
+    for name in file.keys():  # noqa: SIM118 - no mapping
         part = file.get_slice(name)
-        shape, kind = tuple(part.get_shape()), part.get_dtype()
-        here = known[name]
-        if shape != tuple(here.shape) or (here.is_floating_point() and kind not in _NAMES):
-            raise BadValueError(
-                f"{where}: weight {name!r} has shape {shape} in {kind}; the model here has "
-                f"{tuple(here.shape)} in a floating point format."
-            )
+        kind = part.get_dtype()
+        found[name] = tuple(part.get_shape()), kind if kind in _FLOATING else ""
+    return found

@@ -79,6 +79,9 @@ class Facts:
         weights: What it samples from; None while it has none that are whole.
         can_sleep: Whether it can give its card's memory back.
         folder: Whether it reads weights from a folder.
+        group: What it speaks in a group that weights are sent through: gloo, nccl (and gloo); empty
+            where it joins none.
+        card: The card that it takes weights on; empty for main memory.
     """
 
     engine: str
@@ -91,6 +94,8 @@ class Facts:
     weights: WeightsId | None
     can_sleep: bool
     folder: bool
+    group: str = ""
+    card: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON data."""
@@ -117,8 +122,12 @@ class Facts:
         if found.get("max_open") is not None:
             _integer(found["max_open"], "max_open", 1)
         held = None if found.get("weights") is None else WeightsId.read(found["weights"])
-        names: dict[str, Any] = {k: found.get(k) for k in cls.__slots__ if k != "weights"}
-        return cls(**names, weights=held)
+        for name in ("group", "card"):
+            if not isinstance(found.get(name, ""), str) or len(found.get(name, "")) > 100:
+                raise ValueError(f"{name} is no short text")
+        names: dict[str, Any] = {k: found[k] for k in cls.__slots__ if k in found}
+        names["weights"] = held
+        return cls(**names)
 
 
 def encode_request(request: Request, cache: int | None) -> dict[str, Any]:

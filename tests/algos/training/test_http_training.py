@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import straggler_world
-from helpers.engine_servers import engine_servers
+from helpers.engine_servers import engine_servers, spawned
 from helpers.training_runs import config, final_weights, numbers, run, same
 
 from turngym.agents.engines.http.settings import HttpSettings
@@ -93,26 +91,6 @@ def test_a_server_lost_in_mid_run_and_others_after_a_resume_change_nothing(
     assert_close_weights(tmp_path / "here", tmp_path / "there", 3)
 
 
-@contextmanager
-def spawned(model: Path, *words: str) -> Iterator[str]:
-    """A server in a process of its own; yields its address."""
-    command = [sys.executable, "-m", "turngym.benchmarks.cli", "engine", "serve", "--port", "0"]
-    command += ["--model", str(model), "--engine-dtype", "float32", "--device", "cpu", *words]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            said = ""
-            while not (found := re.search(r"http://\S+", said)):
-                line = process.stdout.readline()
-                assert line, said
-                said += line
-            yield found.group()
-        finally:
-            process.terminate()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [{"max_lag": 1, "importance_cap": 2.0}, {"partial_rollouts": 0.5, "evals": ()}]
@@ -129,23 +107,24 @@ def test_playing_ahead_and_partial_rollouts_over_servers(
 
 
 @pytest.mark.slow
-def test_a_learner_of_two_processes_over_spawned_servers(tiny_model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_group", [False, True])
+def test_a_learner_of_two_processes_over_spawned_servers(
+    tiny_model: Path, tmp_path: Path, by_group: bool
+) -> None:
     """torchrun with two processes, each asking both servers; the first hands the weights over."""
     tests = Path(__file__).parents[2]
-    with (
-        spawned(tiny_model, "--weights-folder", str(tmp_path)) as one,
-        spawned(tiny_model, "--weights-folder", str(tmp_path)) as two,
-    ):
+    words = () if by_group else ("--weights-folder", str(tmp_path))
+    with spawned(tiny_model, *words) as (one, _), spawned(tiny_model, *words) as (two, _):
         paths = os.pathsep.join([str(tests), os.environ.get("PYTHONPATH", "")])
         for name, launcher, urls in (
             ("here", (), ()),
             ("there", ("torch.distributed.run", "--standalone", "--nproc-per-node=2"), (one, two)),
         ):
             script = [str(tests / "helpers" / "http_rank_run.py"), str(tiny_model)]
-            words = [*script, str(tmp_path / name), str(tmp_path), *urls]
+            given = str(tmp_path / name), "group" if by_group else str(tmp_path)
             module = ["-m", *launcher] if launcher else []
             done = subprocess.run(
-                [sys.executable, *module, *words],
+                [sys.executable, *module, *script, *given, *urls],
                 env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
                 capture_output=True,
                 text=True,

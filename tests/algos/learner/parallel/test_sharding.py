@@ -147,3 +147,11 @@ def test_an_optimiser_of_another_form_is_refused() -> None:
     for names, learner in (({"master"}, wide), ({"exp_avg"}, narrow)):
         with pytest.raises(ValueError, match="several keep float32 shards"):
             _check_form(names, learner)
+
+
+@pytest.mark.parametrize("kind", ["plain", "lora"])
+def test_an_engine_server_gets_what_all_gather_through_a_group(
+    found: dict[str, Any], kind: str
+) -> None:
+    row = found["group"][kind]
+    assert row == {"version": 1, "file": False, "held": True, "equal": True, "moved": True}

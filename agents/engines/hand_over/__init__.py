@@ -1,0 +1,1 @@
+"""Handing a learner's weights over to engines in other processes."""
