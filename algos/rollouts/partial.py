@@ -8,7 +8,8 @@ correct for what is older than the weights that are trained.
 
 The clock is the number of turns: all open episodes take one turn, then the complete groups are
 counted. So what a step trains on is a function of seed and weights and not of the time that
-anything took, and a run repeats and resumes to the bit.
+anything took, and a run repeats and resumes to the bit. Several processes share the clock: each
+plays and keeps the groups whose number falls to it, and all are told how many are complete.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..core.forest import Group, Tree, Turn
 from ..core.forest_io import group_from_json, group_to_json
 from ..core.protocols import Start, TaskSource
 from ..core.recipe import Recipe
+from ..runs.process_group import Channel
 from .budget import GroupBudget
 from .chains import Chains
 from .collect import RolloutBatch
@@ -40,6 +42,7 @@ class OpenGroup:
     """A group that was begun.
 
     Attributes:
+        place: Its number among all groups of the run.
         start: Its task and seed.
         task_id: The environment's id of the task.
         handles: Its episodes.
@@ -47,6 +50,7 @@ class OpenGroup:
         faults: Episodes that never began, as the environment is broken.
     """
 
+    place: int
     start: Start
     task_id: str
     handles: list[EpisodeHandle]
@@ -67,6 +71,7 @@ class OpenGroup:
 class _Pause:
     """A group between two steps, as it is written down."""
 
+    place: int
     start: Start
     task_id: str
     trees: tuple[tuple[Turn, ...], ...]
@@ -78,13 +83,16 @@ class PartialRollouts:
 
     Args:
         share: Share of ``groups_per_step`` that must be complete for a step to end.
+        ranks: The processes that play; all of them must ask for the same in the same order.
 
     Attributes:
         warning: Why episodes were begun anew after the last resume; empty where none were.
     """
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, ranks: Channel | None = None) -> None:
         self._share = share
+        self._ranks = ranks or Channel()
+        self._carried = 0  # by all processes
         self._open: list[OpenGroup] = []
         self._resumed: list[_Pause] = []
         self._pauses: dict[int, tuple[_Pause, ...]] = {}
@@ -106,12 +114,13 @@ class PartialRollouts:
         for pause in self._resumed:
             self._open.append(await self._restored(runner, rollout, pause))
         self._resumed = []
-        begun = before.total.groups + len(self._open)
-        missing = recipe.groups_per_step - len(self._open)
+        begun = before.total.groups + self._carried
+        missing = recipe.groups_per_step - self._carried
         starts = tasks.starts_from(before.steps + 1, begun, 0, missing) if missing > 0 else []
-        self._open += await asyncio.gather(*(_begin(runner, rollout, start) for start in starts))
+        own = [one for one in enumerate(starts, start=begun) if self._is_own(one[0])]
+        self._open += await asyncio.gather(*(_begin(runner, rollout, *one) for one in own))
         needed = max(1, math.ceil(self._share * recipe.groups_per_step))
-        while sum(group.complete for group in self._open) < min(needed, len(self._open)):
+        while not self._enough(needed):
             await asyncio.gather(
                 *(
                     runner.turn(handle, tree)
@@ -120,48 +129,73 @@ class PartialRollouts:
                     if not handle.done
                 )
             )
-        done = [group.closed() for group in self._open if group.complete]
+        closed = [(group.place, group.closed()) for group in self._open if group.complete]
         self._open = [group for group in self._open if not group.complete]
         for group in self._open:
             for handle in group.handles:
                 runner.forget_cache(handle)  # new weights come, and a resumed run has none
         step = before.steps + 1
         self._pauses = {step - 1: self._pauses.get(step - 1, ()), step: self._paused()}
-        return replace(RolloutBatch.whole(done), carried=len(self._open))
+        return self._together(runner, closed)
+
+    def _is_own(self, place: int) -> bool:
+        return place % self._ranks.world_size == self._ranks.rank
+
+    def _enough(self, needed: int) -> bool:
+        """Return whether so many groups are complete, or all."""
+        mine = sum(group.complete for group in self._open), len(self._open)
+        complete, everything = (sum(n) for n in zip(*self._ranks.everyone(mine), strict=True))
+        return complete >= min(needed, everything)
+
+    def _together(self, runner: EpisodeRunner, closed: list[tuple[int, Group]]) -> RolloutBatch:
+        """Return the groups that are complete in all processes, in the order of their begin."""
+        told = self._ranks.everyone((closed, len(self._open), runner.fault, self.warning))
+        done = sorted((one for part in told for one in part[0]), key=lambda one: one[0])
+        self._carried = sum(part[1] for part in told)
+        runner.fault = next((part[2] for part in told if part[2]), runner.fault)
+        self.warning = next((part[3] for part in told if part[3]), "")
+        return replace(RolloutBatch.whole([group for _, group in done]), carried=self._carried)
 
     # ------------------------------------------------------------------ over a restart
 
     def state(self, step: int) -> dict[str, Any]:
-        """Return the groups that were open after a step, as JSON data."""
-        return {
-            "open_groups": [
-                {
-                    "start": asdict(one.start),
-                    "digests": list(one.digests),
-                    "group": group_to_json(_group_of(one)),
-                }
-                for one in self._pauses.get(step, ())
-            ]
-        }
+        """Return the groups that were open after a step, as JSON data; every process must ask."""
+        mine = [
+            {
+                "place": one.place,
+                "start": asdict(one.start),
+                "digests": list(one.digests),
+                "group": group_to_json(_group_of(one)),
+            }
+            for one in self._pauses.get(step, ())
+        ]
+        rows = [row for part in self._ranks.everyone(mine) for row in part]
+        return {"open_groups": sorted(rows, key=lambda row: row["place"])}
 
     def load(self, step: int, state: Mapping[str, Any]) -> None:
         """Take what :meth:`state` returned; its episodes are played back before the next step.
+
+        Any number of processes may have written it.
 
         Raises:
             DataError: It is damaged.
         """
         try:
-            pauses = [_pause_of(row) for row in state["open_groups"]]
+            rows = state["open_groups"]
+            pauses = [_pause_of(row, at) for at, row in enumerate(rows)]
         except (KeyError, TypeError, ValueError) as fault:
             raise DataError(
                 f"checkpoint: the groups that were open are damaged ({fault!r}). Delete the "
                 "newest checkpoint to resume from the one before."
             ) from fault
-        self._resumed, self._pauses = pauses, {step: tuple(pauses)}
+        own = [pause for pause in pauses if self._is_own(pause.place)]
+        self._carried = len(pauses)
+        self._resumed, self._pauses = own, {step: tuple(own)}
 
     def _paused(self) -> tuple[_Pause, ...]:
         return tuple(
             _Pause(
+                group.place,
                 group.start,
                 group.task_id,
                 tuple(tuple(tree.turns) for tree in group.trees),
@@ -172,7 +206,7 @@ class PartialRollouts:
 
     async def _restored(self, runner: EpisodeRunner, rollout: Chains, pause: _Pause) -> OpenGroup:
         """Take a group's recorded actions again; anew from the start where the world differs."""
-        group = await _begin(runner, rollout, pause.start)
+        group = await _begin(runner, rollout, pause.place, pause.start)
         if not group.faults:
             played = zip(group.handles, group.trees, pause.trees, strict=True)
             for handle, tree, turns in played:
@@ -185,16 +219,16 @@ class PartialRollouts:
             f"group {pause.start.uid}: the environment answered the recorded actions otherwise "
             "than before, so its episodes begin anew."
         )
-        return await _begin(runner, rollout, pause.start)
+        return await _begin(runner, rollout, pause.place, pause.start)
 
 
-async def _begin(runner: EpisodeRunner, rollout: Chains, start: Start) -> OpenGroup:
+async def _begin(runner: EpisodeRunner, rollout: Chains, place: int, start: Start) -> OpenGroup:
     try:
         handle = await runner.open(start)
     except EnvFault:
-        return OpenGroup(start, str(start.task), [], [], faults=rollout.n)
+        return OpenGroup(place, start, str(start.task), [], [], faults=rollout.n)
     handles = [handle.fork(i) for i in range(rollout.n)]
-    return OpenGroup(start, handle.task_id, handles, [Tree() for _ in handles])
+    return OpenGroup(place, start, handle.task_id, handles, [Tree() for _ in handles])
 
 
 async def _take_again(runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, turn: Turn) -> None:
@@ -231,13 +265,14 @@ def _group_of(pause: _Pause) -> Group:
     return group
 
 
-def _pause_of(row: Mapping[str, Any]) -> _Pause:
+def _pause_of(row: Mapping[str, Any], at: int) -> _Pause:
+    place = int(row.get("place", at))  # older checkpoints are of one process
     group = group_from_json(row["group"])
     trees = tuple(tuple(tree.turns) for tree in group.trees)
     digests = tuple(str(digest) for digest in row["digests"])
     if len(digests) != len(trees):
         raise ValueError(f"{len(digests)} digests for {len(trees)} episodes")
-    return _Pause(Start(**row["start"]), group.task_id, trees, digests)
+    return _Pause(place, Start(**row["start"]), group.task_id, trees, digests)
 
 
 def check_partial(recipe: Recipe, share: float, why_no_importance: str | None) -> None:

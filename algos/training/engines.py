@@ -150,18 +150,20 @@ def make_partial(
     """Return what plays a run's steps where these leave groups unfinished; None where they do not.
 
     Raises:
-        BadValueError: Groups are played elsewhere, or by several processes.
+        BadValueError: Groups are played by actors.
     """
     if config.partial_rollouts is None:
         return None
-    if not ranks.alone or isinstance(engine, GroupEngine):
-        where = "by actors" if isinstance(engine, GroupEngine) else "by several processes"
+    if isinstance(engine, GroupEngine):
+        # an actor forgets a group that it has answered, so that any other can take its place; a
+        # step that ends between two turns would send every group through the queue once per turn
         raise BadValueError(
-            f"training: partial_rollouts is {config.partial_rollouts}, but groups are played "
-            f"{where}, each to its end. Play them in one process, whose engine may be servers "
-            "(--engine http), or leave partial_rollouts out."
+            f"training: partial_rollouts is {config.partial_rollouts}, but groups are played by "
+            "actors, which keep no group from one step to the next: each plays it to its end. "
+            "Play them in the learner's processes, whose engine may be servers (--engine http), "
+            "or leave partial_rollouts out."
         )
-    return PartialRollouts(config.partial_rollouts)
+    return PartialRollouts(config.partial_rollouts, ranks.runner)
 
 
 def usual_cap(config: TrainConfig) -> float | None:

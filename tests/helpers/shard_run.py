@@ -27,7 +27,7 @@ from torch.distributed.tensor import DTensor
 
 from turngym.agents.engines.base import EngineStats
 from turngym.agents.engines.local.packed_decoder import FastDecoder
-from turngym.agents.models.loading import load_model
+from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.models.lora import LoraSettings, merged, merged_view, with_lora
 from turngym.algos.core.forest import Group
 from turngym.algos.core.protocols import Credits, Start
@@ -416,7 +416,7 @@ def sent_through_a_group(folder: Path) -> dict[str, Any]:
     ranks = join_ranks("cpu")
     out: dict[str, Any] = {}
     if ranks.first:
-        small("qwen2").save_pretrained(folder / "served")
+        model("Qwen2").save_pretrained(folder / "served")
         TOKENIZER.save_pretrained(folder / "served")
     ranks.learner.everyone("saved")
     with ExitStack() as stack:
@@ -426,9 +426,10 @@ def sent_through_a_group(folder: Path) -> dict[str, Any]:
             url, host = stack.enter_context(engine_servers(folder / "served"))[0]
         urls = [ranks.learner.from_first(url)]
         for lora in (False, True):
-            net = small("qwen2")
+            net = model("Qwen2")
             net = with_lora(net, LoraSettings(rank=2), 0) if lora else net
-            engine = http_engine(urls, TOKENIZER, net, weights_by="group")
+            tokenizer = load_tokenizer(folder / "served")
+            engine = http_engine(urls, tokenizer, net, weights_by="group")
             made = learner(Team(ranks.learner), net, "float32")
             gradients(made)
             gradients(made)
@@ -438,7 +439,7 @@ def sent_through_a_group(folder: Path) -> dict[str, Any]:
             if ranks.first:
                 row["held"] = host.weights == engine._weights
                 row["equal"] = _same_weights(host._engine._forward, wanted)
-                old = FastDecoder(small("qwen2"), torch.float32, 64)
+                old = FastDecoder(model("Qwen2"), torch.float32, 64)
                 row["moved"] = not _same_weights(wanted, old)
             out["lora" if lora else "plain"] = row
             ranks.learner.everyone("done")

@@ -30,6 +30,7 @@ from turngym.algos.recipes import make_recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.rollouts import Chains
 from turngym.algos.rollouts.partial import PartialRollouts, check_partial
+from turngym.algos.runs.process_group import Ranks
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.engines import make_partial
 from turngym.algos.training.trainer import Trainer
@@ -238,14 +239,9 @@ def test_groups_that_others_play_are_refused(tiny_model: Path) -> None:
     class Elsewhere:
         make_runner: Callable[..., Any] = staticmethod(lambda *given: None)
 
-    class Two:
-        alone = False
-
     made: Any = setup(tiny_model, 0.5)
-    with pytest.raises(BadValueError, match="played by actors"):
-        make_partial(made, Elsewhere(), Two())  # type: ignore[arg-type]
-    with pytest.raises(BadValueError, match="played by several processes"):
-        make_partial(made, object(), Two())  # type: ignore[arg-type]
+    with pytest.raises(BadValueError, match="keep no group from one step to the next"):
+        make_partial(made, Elsewhere(), Ranks())  # type: ignore[arg-type]
 
 
 def test_a_ratio_over_the_sampled_logprobs_needs_no_further_weights(
