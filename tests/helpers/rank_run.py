@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import torch
-from helpers import letters_world
+from helpers import letters_world, straggler_world
 
 from turngym.algos.core.recipe import Optim, Recipe
 from turngym.algos.learner.settings import LearnerSettings
@@ -17,7 +17,7 @@ from turngym.algos.rollouts import Chains
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.trainer import train
 
-assert letters_world.Letters
+assert letters_world.Letters and straggler_world.Stragglers  # noqa: PT018 - registered
 OPTIM = Optim(lr=3e-3, critic_lr=1e-2, minibatches=2)
 
 
@@ -43,7 +43,18 @@ def setup(name: str, model: str, steps: int) -> TrainConfig:
     )
 
 
+def partial(model: str, steps: int) -> TrainConfig:
+    """A run whose steps leave some of their groups to the next ones."""
+    made = setup("grpo", model, steps)
+    recipe = dataclasses.replace(made.recipe, rollout=Chains(n=2), groups_per_step=6)
+    env = EnvConfig(id="Stragglers-v0")
+    return dataclasses.replace(made, recipe=recipe, env=env, evals=(), partial_rollouts=0.3)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for job in json.loads(sys.argv[1]):
-        train(setup(job["recipe"], job["model"], job["steps"]), Path(job["folder"]))
+        made = partial(job["model"], job["steps"])
+        if job["recipe"] != "partial":
+            made = setup(job["recipe"], job["model"], job["steps"])
+        train(made, Path(job["folder"]))

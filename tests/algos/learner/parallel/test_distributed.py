@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers.rank_run import setup
+from helpers.rank_run import partial, setup
 from safetensors.torch import load_file
 
 from turngym.algos.runs.metrics import without_times
@@ -86,16 +86,22 @@ def runs(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory, one_thread:
     model = str(tiny_model)
     train(setup("grpo", model, STEPS), root / "grpo-1")
     train(setup("ppo", model, STEPS), root / "ppo-1")
+    train(partial(model, STEPS), root / "partial-1")
     # begun by one process, ended by two
     forget_after_2(root / "ppo-1", root / "ppo-1-2")
+    forget_after_2(root / "partial-1", root / "partial-1-2")
+    names = "grpo-2", "ppo-2", "ppo-1-2", "partial-2", "partial-1-2"
+    parts = [(name, STEPS) for name in names] + [("partial-2-2", 2), ("partial-2-2", STEPS)]
     jobs = [
-        {"recipe": recipe, "model": model, "steps": STEPS, "folder": str(root / name)}
-        for recipe, name in (("grpo", "grpo-2"), ("ppo", "ppo-2"), ("ppo", "ppo-1-2"))
+        {"recipe": name.partition("-")[0], "model": model, "steps": n, "folder": str(root / name)}
+        for name, n in parts
     ]
     output = launched(TORCHRUN, jobs)
     # begun by two, ended by one
     forget_after_2(root / "ppo-2", root / "ppo-2-1")
     train(setup("ppo", model, STEPS), root / "ppo-2-1")
+    forget_after_2(root / "partial-2", root / "partial-2-1")
+    train(partial(model, STEPS), root / "partial-2-1")
     return Runs(root, output)
 
 
@@ -124,6 +130,24 @@ def test_accelerate_starts_the_same_run(runs: Runs, tiny_model: Path) -> None:
 @pytest.mark.parametrize("name", ["ppo-1-2", "ppo-2-1"])
 def test_a_run_goes_on_with_another_number_of_processes(runs: Runs, name: str) -> None:
     runs.assert_equal("ppo-1", name)
+
+
+@pytest.mark.parametrize("name", ["partial-2", "partial-1-2", "partial-2-1"])
+def test_groups_that_several_processes_carry_are_those_of_one(runs: Runs, name: str) -> None:
+    """Which groups a step trains on is decided by all of them together, over restarts too."""
+    runs.assert_equal("partial-1", name)
+    rows = runs.rows(name)
+    assert sum(row["rollout/groups_carried"] for row in rows) > 0
+    assert max(row["rollout/lag_max"] for row in rows) > 0
+    where = runs.root / name / "checkpoints" / "step-000002" / "trainer" / "memory.json"
+    kept = json.loads(where.read_text())["open_groups"]
+    assert {row["place"] % 2 for row in kept} == {0, 1}, "one process carries nothing"
+
+
+def test_two_processes_resume_what_they_carry_to_the_bit(runs: Runs) -> None:
+    assert runs.rows("partial-2-2") == runs.rows("partial-2")
+    one, two = runs.weights("partial-2"), runs.weights("partial-2-2")
+    assert all(torch.equal(one[name], two[name]) for name in one)
 
 
 def test_weights_moved(runs: Runs, tiny_model: Path) -> None:
