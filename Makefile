@@ -31,7 +31,7 @@ docs: $(VENV)/.docs  ## the documentation: build/site/index.html; warnings are e
 	@echo 'open build/site/index.html'
 
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
-	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm/test_vllm_engine.py
+	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm
 
 test-adapters: $(OTHERS)/.installed  ## the adapters against the real packages of other trainers, attacks on them too
 	PATH="$(CURDIR)/$(OTHERS)/bin:$$PATH" $(OTHERS)/bin/python -m pytest -m "slow or not slow" \

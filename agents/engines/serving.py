@@ -10,6 +10,7 @@ from ...envs.core.errors import BadValueError
 from ..models.loading import load_model, load_tokenizer, resolve_device, resolve_dtype
 from .base import CopiedEngine
 from .factory import EngineSettings, build_engine
+from .hand_over.group import exact_device
 from .http.host import EngineHost, Hosted
 
 
@@ -62,9 +63,7 @@ def _receiving(settings: EngineSettings, device: torch.device) -> torch.device:
     """Return where this process takes weights that are sent to it, one at a time."""
     if settings.engine == "vllm" and settings.vllm.tensor_parallel > 1:
         return torch.device("cpu")  # the cards are those of vLLM's own processes
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", torch.cuda.current_device())
-    return device
+    return exact_device(device)
 
 
 def _check_sleep(settings: EngineSettings, device: str, sleep: bool) -> None:

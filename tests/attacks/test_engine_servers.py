@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,8 @@ from helpers.wire_server import WireServer, wire_server
 from safetensors.torch import save_file
 
 from turngym.agents.engines.base import Completion, EngineStats
+from turngym.agents.engines.hand_over.forms import Form
+from turngym.agents.engines.hand_over.group import Meeting, Seat, WeightGroup
 from turngym.agents.engines.http.host import EngineHost
 from turngym.agents.engines.http.server import AnswerReader, EngineServer, LostCallError
 from turngym.agents.engines.http.settings import HttpSettings
@@ -292,6 +296,62 @@ def test_weights_that_are_cut_off_changed_or_of_another_model(
             with pytest.raises(ValueError, match="no weights in safetensors form"):
                 host.take_file(WeightsId(1, file_digest(whole)), "whole")
     assert host.weights == held
+    still_works(host)
+
+
+def test_groups_that_nobody_is_in_and_weights_that_nobody_sends(
+    served: Any, tiny_model: Path
+) -> None:
+    url, host, _ = served
+    held = host.weights
+    seat: dict[str, Any] = {
+        "name": "g", "host": "127.0.0.1", "port": 9, "size": 2, "rank": 1, "backend": "gloo",
+        "join_s": 0.2, "wait_s": 0.3,
+    }  # fmt: skip
+
+    def post(path: str, **body: Any) -> httpx.Response:
+        return httpx.post(f"{url}/weights/group/{path}", json=body)
+
+    for wrong in (None, {}, [], seat | {"rank": 0}, seat | {"port": 10**6}, seat | {"join_s": 1e9}):
+        assert post("join", seat=wrong).status_code == 422
+    assert post("join", seat=seat | {"backend": "nccl"}).status_code == 422, "there is no card"
+    assert "did not meet" in post("join", seat=seat).json()["detail"], "nobody is there"
+    wanted = {"version": 1, "digest": "group:1"}
+    net = load_model(tiny_model, device="cpu")
+    forms: list[Any] = [Form.of(name, p) for name, p in net.named_parameters()]
+    assert post("offer", weights=wanted, group="g", forms=forms).status_code == 409, "no member"
+    assert post("take", weights=wanted).status_code == 409, "nothing was offered"
+
+    meeting, first = Meeting("127.0.0.1"), []
+    seat |= {"host": meeting.host, "port": meeting.port, "join_s": 5.0}
+    mine = Seat.read(seat)
+    learner = threading.Thread(
+        target=lambda: first.append(
+            WeightGroup(dataclasses.replace(mine, rank=0), torch.device("cpu"), meeting)
+        )
+    )
+    learner.start()
+    assert post("join", seat=seat).status_code == 200
+    learner.join()
+    bad = [
+        [], forms[1:], [*forms, forms[0]], [*forms, ["more", [1], "float32"]], "forms", [1],
+        [[forms[0].name, [3], "float32"], *forms[1:]],
+        [*forms[1:], [forms[0].name, [2**50], "int8"]],
+    ]  # fmt: skip
+    for wrong in bad:
+        assert post("offer", weights=wanted, group="g", forms=wrong).status_code == 422
+    assert post("offer", weights=wanted, group="other", forms=forms).status_code == 409
+    assert post("offer", weights=wanted, group="g", forms=forms).status_code == 200
+    assert host.weights == held
+    other = {"version": 2, "digest": "group:1"}
+    assert post("take", weights=other).status_code == 409, "others were offered"
+    assert post("offer", weights=wanted, group="g", forms=forms).status_code == 200
+    said = post("take", weights=wanted)
+    assert (said.status_code, host.weights) == (409, None), "a sender that is silent"
+    assert "did not arrive" in said.json()["detail"]
+    assert httpx.get(url + "/health").json()["weights"] is None
+    first[0].close()
+    http_engine([url], load_tokenizer(tiny_model), net)
     still_works(host)
 
 

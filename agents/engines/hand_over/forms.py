@@ -22,6 +22,7 @@ _KINDS = {
     "uint8": torch.uint8,
     "bool": torch.bool,
 }
+_FLOATING = frozenset({*DTYPES, "F32", "BF16", "F16"})
 _MAX_NAME, _MAX_DIMS = 1000, 8
 
 
@@ -44,9 +45,10 @@ class Form(NamedTuple):
         return _KINDS[self.kind]
 
     @classmethod
-    def of(cls, name: str, tensor: torch.Tensor) -> Form:
-        """Return a tensor's form."""
-        return cls(name, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+    def of(cls, name: str, tensor: torch.Tensor, dtype: torch.dtype | None = None) -> Form:
+        """Return a tensor's form, or that which it would have with floating point numbers so."""
+        kind = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
+        return cls(name, tuple(tensor.shape), str(kind).removeprefix("torch."))
 
     @classmethod
     def read(cls, found: Any) -> Form:
@@ -73,8 +75,7 @@ def check_fits(came: Mapping[str, tuple[tuple[int, ...], str]], model: Any, wher
     """Refuse weights of another model than the one here.
 
     Args:
-        came: Shape and number format by name; the format is empty where it is none of floating
-            point numbers.
+        came: Shape and number format by name, as torch or safetensors call it.
         model: The model here.
         where: What they came in, for the message.
 
@@ -90,10 +91,10 @@ def check_fits(came: Mapping[str, tuple[tuple[int, ...], str]], model: Any, wher
         )
     for name, (shape, kind) in came.items():
         here = known[name]
-        if shape != tuple(here.shape) or (here.is_floating_point() and not kind):
+        if shape != tuple(here.shape) or (here.is_floating_point() and kind not in _FLOATING):
             raise BadValueError(
-                f"{where}: weight {name!r} has shape {shape} in {kind or 'another format'}; the "
-                f"model here has {tuple(here.shape)} in a floating point format."
+                f"{where}: weight {name!r} has shape {shape} in {kind}; the model here has "
+                f"{tuple(here.shape)} in a floating point format."
             )
 
 

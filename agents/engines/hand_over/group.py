@@ -24,7 +24,8 @@ _c10d: Any = dist  # parts of it are not declared
 Backend = Literal["gloo", "nccl"]
 MAX_SIZE = 4096
 """Most members of a group."""
-MAX_WAIT_S = 24 * 3600.0
+MAX_WAIT_S, MAX_JOIN_S = 24 * 3600.0, 600.0
+"""Most seconds that a member waits for a tensor, and for the others at the beginning."""
 _HELLO = 0x7475726E  # what the first member says when all are there
 _PEEK_S = 0.0005
 _MAX_PORT = 65535
@@ -85,7 +86,7 @@ class Seat:
                 and 0 < port <= _MAX_PORT
                 and 1 < size <= MAX_SIZE
                 and 0 < rank < size
-                and 0 < join_s <= MAX_WAIT_S
+                and 0 < join_s <= MAX_JOIN_S
                 and 0 < wait_s <= MAX_WAIT_S
             ):
                 return cls(
@@ -291,6 +292,13 @@ def group_backend(device: torch.device) -> Backend | None:
     if device.type == "cuda" and dist.is_nccl_available():
         return "nccl"
     return "gloo" if dist.is_gloo_available() else None
+
+
+def exact_device(device: torch.device) -> torch.device:
+    """Return a device with its number, where it is a card."""
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
 
 
 def card_of(device: torch.device) -> str:

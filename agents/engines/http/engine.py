@@ -20,10 +20,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ....envs.core.errors import BadValueError, EngineFault, EpisodeError, TurngymError
 from ....envs.utils.http import wait_in_thread
 from ..base import Completion, EngineSource, EngineStats, Request, check_request
 from ..hand_over.forms import DTYPES, Form, checkpoint_weights, digest_of, tied_names
+from ..hand_over.group import exact_device
 from ..hand_over.learner_processes import LearnerProcesses
 from ..vllm.weights import plain_weights
 from .sender import GroupSender, why_no_group
@@ -63,6 +66,7 @@ class HttpEngine:
         learner: The model whose weights they are to follow; None to sample from what they have.
         max_context: Maximum tokens of context and action together; None for the servers' limit.
         dtype: Number format that they must sample in; ``"auto"`` for any.
+        device: Where the learner's weights will be; None is where they are.
 
     Raises:
         BadValueError: No servers, or such that do not fit together.
@@ -77,6 +81,7 @@ class HttpEngine:
         *,
         max_context: int | None = None,
         dtype: str = "auto",
+        device: str | None = None,
     ) -> None:
         if not settings.urls:
             raise BadValueError(
@@ -117,7 +122,8 @@ class HttpEngine:
         if learner is None:
             self._weights = self._held()
         else:
-            self._sender = self._chosen_sender(learner)
+            own = next(learner.parameters()).device if device is None else torch.device(device)
+            self._sender = self._chosen_sender(exact_device(own))
             self.sync(learner, 0)
 
     @property
@@ -162,7 +168,7 @@ class HttpEngine:
             if not self._ranks.first:
                 server.forgive()
 
-    def _chosen_sender(self, learner: Any) -> GroupSender | None:
+    def _chosen_sender(self, device: torch.device) -> GroupSender | None:
         """Return what sends weights through a group; None where they go as files.
 
         Raises:
@@ -175,7 +181,6 @@ class HttpEngine:
             if by == "group":
                 raise BadValueError(f"engine http: http.weights_by is 'group', but {why}.")
             return None
-        device = next(learner.parameters()).device
         return GroupSender(self._servers, self._settings, device)
 
     def _sent(self, model: Any, version: int) -> bool:
@@ -188,7 +193,9 @@ class HttpEngine:
         if sender is None:
             return False
         if not self._forms:
-            self._forms = tuple(Form.of(name, tensor) for name, tensor in self._read(model))
+            tied = tied_names(model)
+            named = ((name, t) for name, t in plain_weights(model) if name not in tied)
+            self._forms = tuple(Form.of(name, t, self._dtype) for name, t in named)
         problem = ""
         for _ in range(GROUP_TRIES):
             weights, problem = self._ranks.agreed(lambda: self._offer(sender, version))
@@ -541,4 +548,5 @@ def build(source: EngineSource) -> HttpEngine:
         source.learner,
         max_context=source.max_context,
         dtype=source.dtype,
+        device=source.device if source.elsewhere else None,
     )

@@ -269,7 +269,7 @@ class EngineHost:
         with self._taking:
             if self._group is None or self._group.seat.name != group:
                 raise EpisodeError(f"this server is not in the group {group[:100]!r}.")
-            came = {f.name: (f.shape, f.kind if f.dtype.is_floating_point else "") for f in forms}
+            came = {form.name: (form.shape, form.kind) for form in forms}
             if len(came) != len(forms):
                 raise BadValueError("a weight is named twice.")
             check_fits(came, self._shelf, f"version {wanted.version}")

@@ -15,7 +15,6 @@ from ....envs.core.errors import DataError
 from ..hand_over.forms import check_fits, tied_names
 from ..vllm.weights import plain_weights
 
-_FLOATING = frozenset({"F32", "BF16", "F16"})
 _EDGE = 4096
 """Bytes at either end of a tensor that the fingerprint of a starting model reads."""
 
@@ -122,10 +121,9 @@ def _targets(shelf: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _header(file: Any) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Return shapes and floating point formats by name; no number of the file has been read."""
+    """Return shapes and formats by name; no number of the file has been read."""
     found = {}
     for name in file.keys():  # noqa: SIM118 - no mapping
         part = file.get_slice(name)
-        kind = part.get_dtype()
-        found[name] = tuple(part.get_shape()), kind if kind in _FLOATING else ""
+        found[name] = tuple(part.get_shape()), str(part.get_dtype())
     return found

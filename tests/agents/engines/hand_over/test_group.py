@@ -207,8 +207,8 @@ def test_what_is_read_twice_or_does_not_fit_is_refused() -> None:
         check_fits({n: f for n, f in came.items() if n != name}, net, "here")
     with pytest.raises(BadValueError, match=r"has shape \(33,\)"):
         check_fits(came | {name: ((33,), "float32")}, net, "here")
-    with pytest.raises(BadValueError, match="another format"):
-        check_fits(came | {name: ((32,), "")}, net, "here")
+    with pytest.raises(BadValueError, match="in int32"):
+        check_fits(came | {name: ((32,), "int32")}, net, "here")
     for wrong in ({}, [1, [2], "float32"], ["w", [-1], "float32"], ["w", [2], "complex64"]):
         with pytest.raises(ValueError, match="expected a name"):
             Form.read(wrong)
