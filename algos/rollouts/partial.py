@@ -149,11 +149,11 @@ class PartialRollouts:
 
     def _together(self, runner: EpisodeRunner, closed: list[tuple[int, Group]]) -> RolloutBatch:
         """Return the groups that are complete in all processes, in the order of their begin."""
-        told = self._ranks.everyone((closed, len(self._open), runner.fault, self.warning))
-        done = sorted((one for part in told for one in part[0]), key=lambda one: one[0])
-        self._carried = sum(part[1] for part in told)
-        runner.fault = next((part[2] for part in told if part[2]), runner.fault)
-        self.warning = next((part[3] for part in told if part[3]), "")
+        parts = self._ranks.everyone((closed, len(self._open), runner.fault, self.warning))
+        done = sorted((one for part in parts for one in part[0]), key=lambda one: one[0])
+        self._carried = sum(part[1] for part in parts)
+        runner.fault = next((part[2] for part in parts if part[2]), runner.fault)
+        self.warning = next((part[3] for part in parts if part[3]), "")
         return replace(RolloutBatch.whole([group for _, group in done]), carried=self._carried)
 
     # ------------------------------------------------------------------ over a restart

@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 
 from turngym.agents.engines.base import Completion, EngineStats
 from turngym.agents.engines.hand_over.forms import Form
-from turngym.agents.engines.hand_over.group import Meeting, Seat, WeightGroup
+from turngym.agents.engines.hand_over.group import Meeting, Membership, WeightGroup
 from turngym.agents.engines.http.host import EngineHost
 from turngym.agents.engines.http.server import AnswerReader, EngineServer, LostCallError
 from turngym.agents.engines.http.settings import HttpSettings
@@ -304,7 +304,7 @@ def test_groups_that_nobody_is_in_and_weights_that_nobody_sends(
 ) -> None:
     url, host, _ = served
     held = host.weights
-    seat: dict[str, Any] = {
+    place: dict[str, Any] = {
         "name": "g", "host": "127.0.0.1", "port": 9, "size": 2, "rank": 1, "backend": "gloo",
         "join_s": 0.2, "wait_s": 0.3,
     }  # fmt: skip
@@ -312,10 +312,17 @@ def test_groups_that_nobody_is_in_and_weights_that_nobody_sends(
     def post(path: str, **body: Any) -> httpx.Response:
         return httpx.post(f"{url}/weights/group/{path}", json=body)
 
-    for wrong in (None, {}, [], seat | {"rank": 0}, seat | {"port": 10**6}, seat | {"join_s": 1e9}):
-        assert post("join", seat=wrong).status_code == 422
-    assert post("join", seat=seat | {"backend": "nccl"}).status_code == 422, "there is no card"
-    assert "did not meet" in post("join", seat=seat).json()["detail"], "nobody is there"
+    for wrong in (
+        None,
+        {},
+        [],
+        place | {"rank": 0},
+        place | {"port": 10**6},
+        place | {"join_s": 1e9},
+    ):
+        assert post("join", place=wrong).status_code == 422
+    assert post("join", place=place | {"backend": "nccl"}).status_code == 422, "there is no card"
+    assert "did not meet" in post("join", place=place).json()["detail"], "nobody is there"
     wanted = {"version": 1, "digest": "group:1"}
     net = load_model(tiny_model, device="cpu")
     forms: list[Any] = [Form.of(name, p) for name, p in net.named_parameters()]
@@ -323,15 +330,15 @@ def test_groups_that_nobody_is_in_and_weights_that_nobody_sends(
     assert post("take", weights=wanted).status_code == 409, "nothing was offered"
 
     meeting, first = Meeting("127.0.0.1"), []
-    seat |= {"host": meeting.host, "port": meeting.port, "join_s": 5.0}
-    mine = Seat.read(seat)
+    place |= {"host": meeting.host, "port": meeting.port, "join_s": 5.0}
+    mine = Membership.read(place)
     learner = threading.Thread(
         target=lambda: first.append(
             WeightGroup(dataclasses.replace(mine, rank=0), torch.device("cpu"), meeting)
         )
     )
     learner.start()
-    assert post("join", seat=seat).status_code == 200
+    assert post("join", place=place).status_code == 200
     learner.join()
     bad = [
         [], forms[1:], [*forms, forms[0]], [*forms, ["more", [1], "float32"]], "forms", [1],

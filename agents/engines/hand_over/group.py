@@ -36,7 +36,7 @@ class GroupError(EngineFault):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class Membership:
     """A member's place in a group.
 
     Attributes:
@@ -64,7 +64,7 @@ class Seat:
         return asdict(self)
 
     @classmethod
-    def read(cls, found: Any) -> Seat:
+    def read(cls, found: Any) -> Membership:
         """Return what JSON data says.
 
         Raises:
@@ -125,7 +125,7 @@ class WeightGroup:
     """A member of a group, once all others are there.
 
     Args:
-        seat: Which member.
+        place: This member's.
         device: Where tensors are sent from and received; a card with NCCL.
         meeting: The place, for the first member.
 
@@ -133,18 +133,20 @@ class WeightGroup:
         GroupError: The others are not there in time, or do not fit.
     """
 
-    def __init__(self, seat: Seat, device: torch.device, meeting: Meeting | None = None) -> None:
-        self.seat = seat
-        self.device = device if seat.backend == "nccl" else torch.device("cpu")
+    def __init__(
+        self, place: Membership, device: torch.device, meeting: Meeting | None = None
+    ) -> None:
+        self.place = place
+        self.device = device if place.backend == "nccl" else torch.device("cpu")
         self._group: Any = None
         self._store: Any = None
-        hello = torch.tensor([_HELLO if seat.rank == 0 else 0], device=self.device)
+        hello = torch.tensor([_HELLO if place.rank == 0 else 0], device=self.device)
         if why := self._problem(lambda: self._meet(meeting, hello)):
             self.close()
             raise GroupError(
-                f"group of weights: {seat.size} processes did not meet at {seat.host}:{seat.port} "
-                f"within {seat.join_s:.0f} s ({why}). Are all servers there, and may they connect "
-                "to the learner's machine?"
+                f"group of weights: {place.size} processes did not meet at {place.host}:"
+                f"{place.port} within {place.join_s:.0f} s ({why}). Are all servers there, and may "
+                "they connect to the learner's machine?"
             )
         if int(hello) != _HELLO:
             self.close()
@@ -185,14 +187,14 @@ class WeightGroup:
     def close(self) -> None:
         """Leave; the other members notice at once, or after their time with NCCL."""
         group, self._group, self._store = self._group, None, None
-        if group is not None and self.seat.backend == "nccl":
+        if group is not None and self.place.backend == "nccl":
             group.abort()
         # with gloo sockets are closed together with the last reference
 
     def _meet(self, meeting: Meeting | None, hello: Tensor) -> None:
-        self._store = _store(self.seat, meeting)
-        self._group = _process_group(self.seat, self._store)
-        self._send(hello, self.seat.join_s, lambda: False)
+        self._store = _store(self.place, meeting)
+        self._group = _process_group(self.place, self._store)
+        self._send(hello, self.place.join_s, lambda: False)
 
     @staticmethod
     def _problem(work: Callable[[], None]) -> str:
@@ -206,10 +208,10 @@ class WeightGroup:
     def _checked_send(self, data: Tensor, stop: Callable[[], bool]) -> None:
         if self._group is None:
             raise GroupError("group of weights: it was left.")
-        if why := self._problem(lambda: self._send(data, self.seat.wait_s, stop)):
+        if why := self._problem(lambda: self._send(data, self.place.wait_s, stop)):
             self.close()
             raise GroupError(
-                f"group of weights: a member is gone, or took more than {self.seat.wait_s:.0f} s "
+                f"group of weights: a member is gone, or took more than {self.place.wait_s:.0f} s "
                 f"({why})."
             )
 
@@ -220,7 +222,7 @@ class WeightGroup:
         if stop():
             raise RuntimeError("given up")
         work = self._group.broadcast([data], how)
-        if self.seat.backend == "gloo":
+        if self.place.backend == "gloo":
             work.wait(how.timeout)
             return
         # with NCCL waiting would be the card's affair, and end the process after its time
@@ -247,29 +249,29 @@ def local_address(host: str) -> str:
         raise GroupError(f"group of weights: no way to {host} ({fault}).") from None
 
 
-def _store(seat: Seat, meeting: Meeting | None) -> Any:
+def _store(place: Membership, meeting: Meeting | None) -> Any:
     if meeting is not None:
         store: Any = meeting.store
     else:
         store = _c10d.TCPStore(
-            seat.host, seat.port, wait_for_workers=False, timeout=timedelta(seconds=seat.join_s)
+            place.host, place.port, wait_for_workers=False, timeout=timedelta(seconds=place.join_s)
         )
-    store.set_timeout(timedelta(seconds=seat.join_s))
-    return _c10d.PrefixStore(seat.name, store)
+    store.set_timeout(timedelta(seconds=place.join_s))
+    return _c10d.PrefixStore(place.name, store)
 
 
-def _process_group(seat: Seat, store: Any) -> Any:
-    if seat.backend == "nccl":
+def _process_group(place: Membership, store: Any) -> Any:
+    if place.backend == "nccl":
         how: Any = _c10d.ProcessGroupNCCL.Options()
         # its own watch ends the process; ours comes first
-        how._timeout = timedelta(seconds=2 * max(seat.join_s, seat.wait_s) + 60)
-        return _c10d.ProcessGroupNCCL(store, seat.rank, seat.size, how)
+        how._timeout = timedelta(seconds=2 * max(place.join_s, place.wait_s) + 60)
+        return _c10d.ProcessGroupNCCL(store, place.rank, place.size, how)
     gloo = _c10d.ProcessGroupGloo
     how = gloo._Options()
-    how._timeout = timedelta(seconds=seat.join_s)
-    address = seat.host if seat.rank == 0 else local_address(seat.host)
+    how._timeout = timedelta(seconds=place.join_s)
+    address = place.host if place.rank == 0 else local_address(place.host)
     how._devices = [gloo.create_device(hostname=address)]
-    return gloo(store, seat.rank, seat.size, how)
+    return gloo(store, place.rank, place.size, how)
 
 
 def _folded(data: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from ....envs.core.errors import EpisodeError
 from ...retrieval.door import Door
 from ..hand_over.forms import Form
-from ..hand_over.group import Seat
+from ..hand_over.group import Membership
 from .host import EngineHost
 from .wire import MAX_REQUESTS, WeightsId, decode_request, encode_answer, json_line
 
@@ -135,9 +135,9 @@ class _Routes:
         body = await request.body()
 
         def work() -> Any:
-            seat = Seat.read(_object(body).get("seat"))
-            self._host.join(seat)
-            return {"group": seat.name}
+            place = Membership.read(_object(body).get("place"))
+            self._host.join(place)
+            return {"group": place.name}
 
         return await _guarded(work)
 

@@ -19,7 +19,7 @@ from ....envs.core.errors import BadValueError, DataError, EpisodeError
 from ..base import Completion, Request, TrainingEngine
 from ..hand_over.arriving import Arrivals, ArrivingModule, tied_to
 from ..hand_over.forms import Form, check_fits
-from ..hand_over.group import GroupError, Seat, WeightGroup, card_of, group_backend
+from ..hand_over.group import GroupError, Membership, WeightGroup, card_of, group_backend
 from .weights import file_digest, fingerprint, load_weights, tokenizer_digest
 from .wire import Facts, WeightsId
 
@@ -242,7 +242,7 @@ class EngineHost:
             load_weights(path, self._shelf)
             self._start(self._sync(wanted, self._shelf)).result()
 
-    def join(self, seat: Seat) -> None:
+    def join(self, place: Membership) -> None:
         """Join a group that weights are sent through; an older one is left.
 
         Raises:
@@ -251,11 +251,11 @@ class EngineHost:
         """
         with self._taking:
             mine = group_backend(self._hosted.device)
-            if mine is None or (seat.backend == "nccl" and mine != "nccl"):
-                raise BadValueError(f"this server cannot join a group over {seat.backend}.")
+            if mine is None or (place.backend == "nccl" and mine != "nccl"):
+                raise BadValueError(f"this server cannot join a group over {place.backend}.")
             self._leave()
             try:
-                self._group = WeightGroup(seat, self._hosted.device)
+                self._group = WeightGroup(place, self._hosted.device)
             except GroupError as fault:
                 raise EpisodeError(str(fault)) from None
 
@@ -267,7 +267,7 @@ class EngineHost:
             EpisodeError: This server is not in the group, or samples and does not end.
         """
         with self._taking:
-            if self._group is None or self._group.seat.name != group:
+            if self._group is None or self._group.place.name != group:
                 raise EpisodeError(f"this server is not in the group {group[:100]!r}.")
             came = {form.name: (form.shape, form.kind) for form in forms}
             if len(came) != len(forms):

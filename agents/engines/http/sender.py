@@ -20,7 +20,7 @@ from ..hand_over.group import (
     Backend,
     GroupError,
     Meeting,
-    Seat,
+    Membership,
     WeightGroup,
     card_of,
     group_backend,
@@ -144,7 +144,7 @@ class GroupSender:
 
     def _offered(self, weights: WeightsId, forms: Sequence[Form]) -> bool:
         """Return whether all members wait for weights."""
-        name = "" if self._group is None else self._group.seat.name
+        name = "" if self._group is None else self._group.place.name
         if not name:
             return False
 
@@ -168,8 +168,8 @@ class GroupSender:
         here = _common_address([local_address(_host(server.url)) for server in members])
         meeting = Meeting(here)
 
-        def seat(rank: int) -> Seat:
-            return Seat(
+        def place(rank: int) -> Membership:
+            return Membership(
                 name=name,
                 host=meeting.host,
                 port=meeting.port,
@@ -183,11 +183,11 @@ class GroupSender:
         name = secrets.token_hex(8)
         backend: Backend = self._backend(members)
         joining = [
-            self._threads.submit(server.join, seat(1 + at)) for at, server in enumerate(members)
+            self._threads.submit(server.join, place(1 + at)) for at, server in enumerate(members)
         ]
         problems: list[str] = []
         try:
-            self._group = WeightGroup(seat(0), self._device, meeting)
+            self._group = WeightGroup(place(0), self._device, meeting)
         except GroupError as fault:
             problems.append(str(fault))
         for call in joining:

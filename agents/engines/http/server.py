@@ -13,7 +13,7 @@ from ....envs.core.errors import BadValueError, EngineFault, TurngymError
 from ....envs.utils.http import HttpClient, HttpError, bearer_headers, parse_json
 from ..base import Completion, EngineStats, Request
 from ..hand_over.forms import Form
-from ..hand_over.group import Seat
+from ..hand_over.group import Membership
 from .settings import HttpSettings
 from .weights import WeightsFile
 from .wire import (
@@ -143,14 +143,14 @@ class EngineServer:
             return False
         return True
 
-    def join(self, seat: Seat) -> None:
+    def join(self, place: Membership) -> None:
         """Have it join a group.
 
         Raises:
             EngineFault: It cannot, or the others were not there in time.
         """
-        client = _client(seat.join_s + _HEALTH_S)
-        self._send(client, "POST", "/weights/group/join", {"seat": seat.to_json()})
+        client = _client(place.join_s + _HEALTH_S)
+        self._send(client, "POST", "/weights/group/join", {"place": place.to_json()})
 
     def offer(self, weights: WeightsId, group: str, forms: Sequence[Form]) -> None:
         """Tell it what will be sent through a group.

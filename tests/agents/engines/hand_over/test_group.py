@@ -17,7 +17,7 @@ from turngym.agents.engines.hand_over.forms import Form, check_fits, digest_of, 
 from turngym.agents.engines.hand_over.group import (
     GroupError,
     Meeting,
-    Seat,
+    Membership,
     WeightGroup,
     local_address,
 )
@@ -29,12 +29,12 @@ CPU = torch.device("cpu")
 Work = Callable[[WeightGroup], Any]
 
 
-def seat(meeting: Meeting, rank: int, **more: Any) -> Seat:
+def place(meeting: Meeting, rank: int, **more: Any) -> Membership:
     given: dict[str, Any] = {
         "name": "g", "host": meeting.host, "port": meeting.port, "size": 2, "rank": rank,
         "backend": "gloo", "join_s": 5.0, "wait_s": 5.0,
     }  # fmt: skip
-    return Seat(**given | more)
+    return Membership(**given | more)
 
 
 def two(first: Work, second: Work, **more: Any) -> list[Any]:
@@ -45,7 +45,7 @@ def two(first: Work, second: Work, **more: Any) -> list[Any]:
 
     def run(rank: int, work: Work) -> None:
         try:
-            group = WeightGroup(seat(meeting, rank, **more), CPU, None if rank else meeting)
+            group = WeightGroup(place(meeting, rank, **more), CPU, None if rank else meeting)
             found[rank] = work(group)
             group.close()
         except GroupError as fault:
@@ -139,10 +139,10 @@ def test_other_numbers_than_were_sent_are_not_taken() -> None:
 )  # fmt: skip
 def test_places_that_nobody_can_take_are_refused(wrong: dict[str, Any]) -> None:
     meeting = Meeting("127.0.0.1")
-    told = seat(meeting, 1).to_json()
-    assert Seat.read(told) == seat(meeting, 1)
+    told = place(meeting, 1).to_json()
+    assert Membership.read(told) == place(meeting, 1)
     with pytest.raises(ValueError, match="in a group"):
-        Seat.read(told | wrong)
+        Membership.read(told | wrong)
 
 
 def test_the_way_to_this_machine_stays_on_it() -> None:
