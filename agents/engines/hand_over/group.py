@@ -107,18 +107,27 @@ class Meeting:
 
     Args:
         host: Address to listen at; nobody reaches it at any other.
+
+    Raises:
+        GroupError: It cannot be listened at.
     """
 
     def __init__(self, host: str) -> None:
-        listening = socket.create_server((host, 0), backlog=256)
-        self.host, self.port = host, int(listening.getsockname()[1])
-        self.store = _c10d.TCPStore(
-            host,
-            self.port,
-            is_master=True,
-            wait_for_workers=False,
-            master_listen_fd=listening.detach(),
-        )
+        kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            listening = socket.create_server((host, 0), family=kind, backlog=256)
+            self.host, self.port = host, int(listening.getsockname()[1])
+            self.store = _c10d.TCPStore(
+                host,
+                self.port,
+                is_master=True,
+                wait_for_workers=False,
+                master_listen_fd=listening.detach(),
+            )
+        except (OSError, RuntimeError) as fault:
+            raise GroupError(
+                f"group of weights: {host} cannot be listened at ({_first_line(fault)})."
+            ) from None
 
 
 class WeightGroup:

@@ -147,6 +147,8 @@ def test_places_that_nobody_can_take_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_the_way_to_this_machine_stays_on_it() -> None:
     assert local_address("127.0.0.1") == "127.0.0.1"
+    with pytest.raises(GroupError, match="cannot be listened at"):
+        Meeting("192.0.2.1")
     with pytest.raises(GroupError, match="no way to"):
         local_address("no.such.host.invalid")
 
