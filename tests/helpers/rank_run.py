@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from helpers import letters_world
@@ -18,6 +19,7 @@ from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainCo
 from turngym.algos.training.trainer import train
 
 assert letters_world.Letters
+STEPS = 3
 OPTIM = Optim(lr=3e-3, critic_lr=1e-2, minibatches=2)
 
 
@@ -43,7 +45,12 @@ def setup(name: str, model: str, steps: int) -> TrainConfig:
     )
 
 
-if __name__ == "__main__":
+def work(jobs: list[dict[str, Any]]) -> None:
+    """Train the model of each job, as the other processes do."""
     torch.set_num_threads(1)
-    for job in json.loads(sys.argv[1]):
+    for job in jobs:
         train(setup(job["recipe"], job["model"], job["steps"]), Path(job["folder"]))
+
+
+if __name__ == "__main__":
+    work(json.loads(sys.argv[1]))
