@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from ...envs.core.errors import BadValueError
+from .offload import ActivationOffload
 
 
 def check_recomputable(model: Any) -> None:
@@ -27,7 +28,7 @@ def check_recomputable(model: Any) -> None:
 
 
 @contextmanager
-def recomputing(models: Sequence[Any]) -> Iterator[None]:
+def recomputing(models: Sequence[Any], offload: ActivationOffload | None = None) -> Iterator[None]:
     """Recompute the layers in the backward pass within the context, keeping only their inputs.
 
     transformers checkpoints layers in training mode only, which would switch dropout on too. So
@@ -36,10 +37,15 @@ def recomputing(models: Sequence[Any]) -> Iterator[None]:
 
     Args:
         models: transformers models; enclose forward and backward passes.
+        offload: Takes the inputs to main memory; None leaves them where they are.
     """
     # nothing is drawn without dropout, so no random state is copied per layer
+    again: Callable[..., Any]
     again = functools.partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
     with ExitStack() as stack:
+        if offload is not None:
+            again = offload.around(again)
+            stack.enter_context(offload.watching())
         for layer in [layer for model in models for layer in _layers(model)]:
             stack.callback(_set, layer, layer.gradient_checkpointing, layer.training)
             layer._gradient_checkpointing_func = again

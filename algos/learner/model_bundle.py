@@ -25,6 +25,7 @@ from .batching.rows import Row
 from .critic import Critic
 from .gradient_checkpointing import check_recomputable, recomputing
 from .loss_traits import reads_entropy
+from .offload import INPUTS_HERE, ActivationOffload, CopyLane
 from .parallel.team import Team
 from .scoring.kept_memory import KeptMemory
 from .scoring.lean_layers import LeanLayers
@@ -65,6 +66,7 @@ class Models:
         teacher: The teacher, where the recipe names one.
         unshared_because: Why prefixes are not shared; None when they are.
         batching: Cuts rows into micro batches.
+        activations: Moves the inputs of layers to main memory, where the settings say so.
 
     Raises:
         BadValueError: The model cannot do what the settings ask for.
@@ -105,6 +107,9 @@ class Models:
         )
         if settings.gradient_checkpointing:
             check_recomputable(policy)
+        self.activations: ActivationOffload | None = None
+        if settings.offload_activations:
+            self.activations = ActivationOffload(CopyLane(device))
         self._kept: KeptMemory | None = None
         if device.type == "cuda" or not self.team.alone:
             self._measure_kept()  # before the weights are cut up
@@ -203,7 +208,8 @@ class Models:
         if self.settings.gradient_checkpointing:
             config = self.policy.config
             layers, width = int(config.num_hidden_layers), int(config.hidden_size)
-            found = tokens * layers * width * 4 + found / layers
+            here = layers if self.activations is None else min(layers, INPUTS_HERE)
+            found = tokens * here * width * 4 + found / layers
         own = self.critic is not None and self.critic.kind == "own"
         return int(found * (2 if own else 1))
 
@@ -238,6 +244,8 @@ class Models:
         more = ""
         if not self.settings.gradient_checkpointing:
             more = ", or turn gradient_checkpointing on (--gradient-checkpointing)"
+        elif self.activations is None and self.tokens.device.type == "cuda":
+            more = ", or move layers' inputs to main memory (--offload-activations)"
         return (
             f"lower micro_batch_tokens (--micro-batch-tokens {max(1, now // 2)}, was {now}){more}."
         )
@@ -281,7 +289,7 @@ class Models:
                 )
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
             if training and self.settings.gradient_checkpointing:
-                stack.enter_context(recomputing(models))
+                stack.enter_context(recomputing(models, self.activations))
             models += [one.model for one in (self.reference, self.teacher) if one is not None]
             stack.enter_context(attention_for(models, batch))
             needed = None if everywhere or not self._lean else batch.read_positions()

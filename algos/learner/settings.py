@@ -34,6 +34,9 @@ class LearnerSettings:
         offload: Keep the optimiser's moments, a reference and a teacher in main memory while the
             engine plays on the same GPU, whose cache makes room for them afterwards: longer
             contexts and larger models for some seconds more per step (CUDA).
+        offload_activations: Keep the layers' inputs, which gradient_checkpointing leaves, in main
+            memory between forward and backward pass; they are copied while others are computed
+            (CUDA). For long micro batches of deep models.
     """
 
     micro_batch_tokens: int = 8192
@@ -44,6 +47,7 @@ class LearnerSettings:
     optimizer: OptimizerKind = "adamw"
     liger: bool = False
     offload: bool = False
+    offload_activations: bool = False
 
     def __post_init__(self) -> None:
         if self.micro_batch_tokens < 1:
@@ -53,3 +57,9 @@ class LearnerSettings:
             )
         if self.optimizer not in get_args(OptimizerKind):
             raise UnknownNameError("optimizer", self.optimizer, get_args(OptimizerKind))
+        if self.offload_activations and not self.gradient_checkpointing:
+            raise BadValueError(
+                "LearnerSettings.offload_activations is on, but gradient_checkpointing is off: it "
+                "moves the inputs of layers that are computed again, and none are. Turn that on "
+                "too (--gradient-checkpointing), or leave both off."
+            )

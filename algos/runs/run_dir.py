@@ -39,7 +39,14 @@ BUDGET = "budget"
 """The part of a configuration that may change when a run is resumed."""
 SERVERS = "http"
 """Likewise: where engine servers are, and how patient to be with them."""
-MEMORY = frozenset({"max_batch", "learner.micro_batch_tokens", "learner.gradient_checkpointing"})
+MEMORY = frozenset(
+    {
+        "max_batch",
+        "learner.micro_batch_tokens",
+        "learner.gradient_checkpointing",
+        "learner.offload_activations",
+    }
+)
 """Settings that may change too: they decide what fits into memory, and nothing else."""
 
 

@@ -226,8 +226,9 @@ class TrainConfig(TrainSettings):
         for name in ("warm_start", "reject_above", "partial_rollouts"):
             if getattr(self, name) is None:  # as in runs from before there was such a thing
                 del found[name]
-        if not self.learner.offload:  # likewise
-            del found["learner"]["offload"]
+        for name in ("offload", "offload_activations"):
+            if not getattr(self.learner, name):  # likewise
+                del found["learner"][name]
         if self.vllm.tensor_parallel == 1:  # likewise
             del found["vllm"]["tensor_parallel"]
         if self.http == HttpSettings():  # likewise

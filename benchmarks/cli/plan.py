@@ -26,6 +26,7 @@ class Command:
         max_batch: Actions that a device samples at a time; left out: those of the preset.
         micro_batch_tokens: Tokens of one forward pass of training; left out: those of the preset.
         offload: Plan for moments and reference in main memory while the engine plays.
+        offload_activations: Plan for layers' inputs in main memory until they are wanted.
     """
 
     preset: str | None = None
@@ -38,6 +39,7 @@ class Command:
     max_batch: int | None = None
     micro_batch_tokens: int | None = None
     offload: bool = False
+    offload_activations: bool = False
 
 
 def run(command: Command) -> None:
@@ -54,7 +56,8 @@ def run(command: Command) -> None:
         tflops=command.tflops,
         utilisation=command.utilisation,
     )
-    made = plan(chosen, hardware, command.lora_rank, offload=command.offload)
+    moved = {"offload": command.offload, "offload_activations": command.offload_activations}
+    made = plan(chosen, hardware, command.lora_rank, **moved)
     console = table_console()
     say(f"[bold]{chosen.name}[/]: {chosen.paper}")
     say(
@@ -63,7 +66,8 @@ def run(command: Command) -> None:
     )
     console.print()
     console.print(memory_table(made))
-    say(verdict(chosen, hardware, made, command.lora_rank))
+    least = min_gpus(chosen, hardware, command.lora_rank, **moved)
+    say(verdict(made, least))
     console.print()
     console.print(step_table(made))
     if chosen.published:
@@ -94,18 +98,24 @@ def memory_table(made: ResourcePlan) -> Table:
         table.add_row("[bold]while the learner updates[/]", f"[bold]{made.updating / GB:.2f}[/]")
     else:
         table.add_row("[bold]together[/]", f"[bold]{made.total / GB:.2f}[/]")
+    if made.main_memory:
+        table.add_row("main memory for each GPU", f"{made.main_memory / GB:.2f}")
     return table
 
 
-def verdict(chosen: Preset, hardware: Hardware, made: ResourcePlan, lora_rank: int) -> str:
-    """Say whether it fits, and what to do where it does not."""
+def verdict(made: ResourcePlan, least: int | None) -> str:
+    """Say whether it fits, and what to do where it does not.
+
+    Args:
+        made: The plan.
+        least: Number of devices that suffices; None if none does.
+    """
     free = (made.capacity - made.total) / GB
     if made.fits:
         return (
             f"fits, {free:.1f} GB to spare; the cache holds one full batch here, and the engine "
             "takes what is left for up to two"
         )
-    least = min_gpus(chosen, hardware, lora_rank, offload=made.offload)
     more = f"--gpus {least} suffices; or " if least else ""
     options = {"activations": "--micro-batch-tokens", "engine's cache": "--max-batch"}
     largest = max(options, key=lambda name: made.memory.get(name, 0))

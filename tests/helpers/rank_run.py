@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 from helpers import letters_world, straggler_world
@@ -17,7 +18,12 @@ from turngym.algos.rollouts import Chains
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.trainer import train
 
+<<<<<<< HEAD
 assert letters_world.Letters and straggler_world.Stragglers  # noqa: PT018 - registered
+=======
+assert letters_world.Letters
+STEPS = 3
+>>>>>>> wt-m24
 OPTIM = Optim(lr=3e-3, critic_lr=1e-2, minibatches=2)
 
 
@@ -43,6 +49,7 @@ def setup(name: str, model: str, steps: int) -> TrainConfig:
     )
 
 
+<<<<<<< HEAD
 def partial(model: str, steps: int) -> TrainConfig:
     """A run whose steps leave some of their groups to the next ones."""
     made = setup("grpo", model, steps)
@@ -58,3 +65,14 @@ if __name__ == "__main__":
         if job["recipe"] != "partial":
             made = setup(job["recipe"], job["model"], job["steps"])
         train(made, Path(job["folder"]))
+=======
+def work(jobs: list[dict[str, Any]]) -> None:
+    """Train the model of each job, as the other processes do."""
+    torch.set_num_threads(1)
+    for job in jobs:
+        train(setup(job["recipe"], job["model"], job["steps"]), Path(job["folder"]))
+
+
+if __name__ == "__main__":
+    work(json.loads(sys.argv[1]))
+>>>>>>> wt-m24

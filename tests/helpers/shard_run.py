@@ -6,7 +6,6 @@ import asyncio
 import copy
 import dataclasses
 import json
-import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -49,7 +48,7 @@ from turngym.envs.core.errors import EngineFault
 def learner(team: Team | None, net: Any, precision: Any) -> Learner:
     recipe = make_recipe("grpo", {}, small=True)
     optim = dataclasses.replace(recipe.optim, minibatches=1, grad_clip=1e9, lr=1e-2, warmup_steps=0)
-    how = LearnerSettings(precision=precision, micro_batch_tokens=40)
+    how = LearnerSettings(precision=precision, micro_batch_tokens=80)
     return Learner(net, dataclasses.replace(recipe, optim=optim), pad_id=0, settings=how, team=team)
 
 
@@ -106,8 +105,9 @@ def formats(weights: str, lora: bool) -> dict[str, Any]:
             if "lora_B" in name:
                 torch.nn.init.normal_(p, std=0.1, generator=torch.Generator().manual_seed(1))
     wide = copy.deepcopy(net).float()
-    exact = gradients(learner(None, copy.deepcopy(wide), "float32"))
-    alone = gradients(learner(None, copy.deepcopy(wide), "bfloat16"))
+    # one process each, for both
+    each = gradients(learner(None, wide, "float32" if ranks.first else "bfloat16"))
+    exact, alone = ranks.learner.everyone(each)
     made = learner(Team(ranks.learner), net, "bfloat16")
     kinds = {str(p.dtype) for p in made.policy.parameters() if p.requires_grad}
     frozen = {str(p.dtype) for p in made.policy.parameters() if not p.requires_grad}
@@ -464,21 +464,24 @@ def _same_weights(one: FastDecoder, two: FastDecoder) -> bool:
     )
 
 
-if __name__ == "__main__":
+def work(folder: Path) -> None:
+    """Do all of the above as the other process does; the first one writes ``found.json``."""
     torch.set_num_threads(1)
-    job = json.loads(sys.argv[1])
+    places = {name: folder / name for name in ("adapters", "files", "served", "checkpoints")}
+    for place in places.values():
+        place.mkdir(exist_ok=True)
     out = {
         "float32": formats("float32", False),
         "bfloat16": formats("bfloat16", False),
         "lora": formats("bfloat16", True),
         "hand_over": {precision: hand_over(precision) for precision in ("float32", "bfloat16")},
+        "adapters": adapters(places["adapters"]),
+        "turns": take_turns(),
+        "files": from_files(places["files"]),
+        "group": sent_through_a_group(places["served"]),
+        "actors": actors_of_the_first(),
+        "taken": taken_from_one_list(),
+        "checkpoint": written_meanwhile(places["checkpoints"]),
     }
-    out["adapters"] = adapters(Path(job["folder"]))
-    out["turns"] = take_turns()
-    out["files"] = from_files(Path(job["folder"]))
-    out["group"] = sent_through_a_group(Path(job["folder"]))
-    out["actors"] = actors_of_the_first()
-    out["taken"] = taken_from_one_list()
-    out["checkpoint"] = written_meanwhile(Path(job["folder"]))
     if join_ranks("cpu").first:
-        Path(job["out"]).write_text(json.dumps(out))
+        (folder / "found.json").write_text(json.dumps(out))

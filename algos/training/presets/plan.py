@@ -3,7 +3,8 @@
 Weights that learn are sharded over the devices with their gradients and moments; every device
 samples with a whole copy in bfloat16, which takes new weights in place. Everything is counted as if
 it were there at once, as the engine's cache stays through the update; with ``offload`` engine and
-learner take turns. Lengths are upper bounds, so tokens and times are too.
+learner take turns, with ``offload_activations`` layers' inputs are in main memory. Lengths are
+upper bounds, so tokens and times are too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,16 @@ from .shapes import ModelShape, shape_of
 
 GB = 10**9
 HALF, WHOLE = 2, 4
+INPUTS_HERE = 3
+"""Layers' inputs on a device while others are in main memory, as in learner/offload.py."""
 TABLES = 3
 """Tables of float32 in which a piece of the logits is made, as in scoring/fused_head.py."""
 WRITTEN = 2 * WHOLE * 2**24
 """Bytes of the weights that the engine converts at a time, as in its packed decoder."""
 RESTING = ("gradients", "optimiser", "reference", "activations", "logits", "narrowed weights")
 """What is not on the device while the engine plays, with ``offload``."""
+MOVED = ("optimiser", "reference")
+"""What of it is in main memory then; the rest is made anew."""
 CACHE = "engine's cache"
 RESERVE = 0.08
 """Share of a device's memory for its context, buffers and gaps."""
@@ -66,6 +71,7 @@ class ResourcePlan:
         parameters: Of the model.
         memory: Bytes per device, by what they are for.
         capacity: Bytes that a device has.
+        main_memory: Bytes of main memory per device that are used beside.
         offload: Whether engine and learner take turns.
         sampled: Most tokens that a step samples.
         trained: Most tokens that a step sends through the model, observations included.
@@ -77,6 +83,7 @@ class ResourcePlan:
     parameters: int
     memory: dict[str, int]
     capacity: int
+    main_memory: int
     offload: bool
     sampled: int
     trained: int
@@ -114,7 +121,12 @@ class ResourcePlan:
 
 
 def plan(
-    preset: Preset, hardware: Hardware, lora_rank: int = 0, *, offload: bool = False
+    preset: Preset,
+    hardware: Hardware,
+    lora_rank: int = 0,
+    *,
+    offload: bool = False,
+    offload_activations: bool = False,
 ) -> ResourcePlan:
     """Estimate the resources of a preset.
 
@@ -123,6 +135,7 @@ def plan(
         hardware: Where.
         lora_rank: Rank of adapters that learn in place of the weights; 0 for none.
         offload: Whether moments and reference are in main memory while the engine plays.
+        offload_activations: Whether layers' inputs are there until they are wanted.
 
     Raises:
         BadValueError: A negative rank.
@@ -137,9 +150,14 @@ def plan(
     sampled = round(recipe.groups_per_step * chains * preset.sampled_tokens)
     device_flops = hardware.gpus * hardware.tflops * 1e12 * hardware.utilisation
     speed = hardware.throughput
+    found = memory(preset, hardware, lora_rank, offload_activations=offload_activations)
+    away = sum(found.get(name, 0) for name in MOVED) if offload else 0
+    if offload_activations:
+        away += shape.layers * input_bytes(preset, shape)
     return ResourcePlan(
         parameters=shape.parameters,
-        memory=memory(preset, hardware, lora_rank),
+        memory=found,
+        main_memory=away,
         capacity=round(hardware.memory_gb * GB),
         offload=offload,
         sampled=sampled,
@@ -150,7 +168,9 @@ def plan(
     )
 
 
-def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, int]:
+def memory(
+    preset: Preset, hardware: Hardware, lora_rank: int = 0, *, offload_activations: bool = False
+) -> dict[str, int]:
     """Return bytes per device, by purpose."""
     shape, recipe, gpus = shape_of(preset.model), preset.make_recipe(), hardware.gpus
     size = WHOLE if preset.weights == "float32" else HALF
@@ -161,7 +181,7 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
     reference = size * shape.parameters if recipe.reference and not lora_rank else 0
     table = shape.vocabulary * shape.hidden
     narrow = HALF if size == WHOLE else 0  # copies of float32 weights for the products
-    tokens = preset.micro_batch_tokens
+    inputs = min(shape.layers, INPUTS_HERE) if offload_activations else shape.layers
     found = {
         "model": own["weights"] // gpus,
         "gradients": own["gradients"] // gpus,
@@ -169,7 +189,8 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
         "critic": sum(critic.values()) // gpus,
         "reference": reference // gpus,
         "gathered layers": 2 * size * shape.layer if gpus > 1 else 0,
-        "activations": tokens * size * (shape.layers * shape.hidden + shape.saved_entries),
+        "activations": inputs * input_bytes(preset, shape)
+        + size * preset.micro_batch_tokens * shape.saved_entries,
         "narrowed weights": narrow * shape.parameters if gpus == 1 else 0,
         "logits": TABLES * WHOLE * logit_entries(hardware) + (size + narrow) * table,
         # embedding in the weights' format, layers and output layer in half precision
@@ -180,6 +201,12 @@ def memory(preset: Preset, hardware: Hardware, lora_rank: int = 0) -> dict[str, 
         "reserve": round(RESERVE * hardware.memory_gb * GB),
     }
     return {name: count for name, count in found.items() if count}
+
+
+def input_bytes(preset: Preset, shape: ModelShape) -> int:
+    """Return the bytes of one layer's inputs in a micro batch."""
+    size = WHOLE if preset.weights == "float32" else HALF
+    return size * preset.micro_batch_tokens * shape.hidden
 
 
 def logit_entries(hardware: Hardware) -> int:
@@ -213,12 +240,18 @@ def token_flops(shape: ModelShape, recipe: Any) -> int:
 
 
 def min_gpus(
-    preset: Preset, hardware: Hardware, lora_rank: int = 0, *, offload: bool = False
+    preset: Preset,
+    hardware: Hardware,
+    lora_rank: int = 0,
+    *,
+    offload: bool = False,
+    offload_activations: bool = False,
 ) -> int | None:
     """Return the smallest usual number of devices that suffices; None if none does."""
+    moved = {"offload": offload, "offload_activations": offload_activations}
     for gpus in GPUS:
         there = Hardware(gpus=gpus, memory_gb=hardware.memory_gb)
-        if plan(preset, there, lora_rank, offload=offload).fits:
+        if plan(preset, there, lora_rank, **moved).fits:
             return gpus
     return None
 

@@ -56,6 +56,10 @@ def test_a_plan_counts_what_takes_turns(capsys: pytest.CaptureFixture[str]) -> N
     assert "together" not in said
     assert main(["plan", *words]) == 0
     said = capsys.readouterr().out
+    assert "main memory for each GPU" not in said
+    assert main(["plan", *words, "--offload-activations"]) == 0
+    said = capsys.readouterr().out
+    assert "main memory for each GPU" in said
     assert "together" in said
     assert "what is left for up to two" in " ".join(said.split())
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from filelock import FileLock
 from helpers.nets import small
 
 from turngym.algos.learner.learner import Learner
@@ -19,34 +15,11 @@ from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
 from turngym.algos.training.checkpoint import _check_form
 
-TESTS = Path(__file__).parents[3]
 
-
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two processes saw; workers that run the tests side by side share one run of them."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shards"
-    with FileLock(f"{folder}.lock"):
-        if not (folder / "found.json").exists():
-            folder.mkdir(exist_ok=True)
-            run_processes(folder)
-    return json.loads((folder / "found.json").read_text())
-
-
-def run_processes(folder: Path) -> None:
-    job = {"out": str(folder / "found.json"), "folder": str(folder / "checkpoints")}
-    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run(
-        [sys.executable, *launcher, str(TESTS / "helpers" / "shard_run.py"), json.dumps(job)],
-        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+@pytest.fixture
+def found(pair: Path) -> dict[str, Any]:
+    """What both processes saw."""
+    return json.loads((pair / "found.json").read_text())
 
 
 @pytest.mark.parametrize("weights", ["float32", "bfloat16", "lora"])

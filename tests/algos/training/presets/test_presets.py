@@ -9,9 +9,12 @@ import pytest
 import torch
 import transformers
 
+from turngym.algos.learner import offload
 from turngym.algos.rollouts import Branch, Chains, Expand
 from turngym.algos.training.presets import PRESETS, SHAPES, preset, shape_of
 from turngym.algos.training.presets.plan import (
+    HALF,
+    INPUTS_HERE,
     RESTING,
     TABLES,
     WRITTEN,
@@ -160,6 +163,22 @@ def test_offload_is_counted_in_turns() -> None:
     assert alone is not None
     assert taking_turns is not None
     assert taking_turns <= alone
+
+
+def test_moved_activations_are_counted_here_and_there() -> None:
+    small, one = preset("tree-grpo-3b"), Hardware(gpus=1)
+    shape = shape_of(small.model)
+    layer = HALF * small.micro_batch_tokens * shape.hidden
+    whole, moved = plan(small, one), plan(small, one, offload_activations=True)
+    assert whole.main_memory == 0
+    assert moved.main_memory == shape.layers * layer
+    fewer = shape.layers - INPUTS_HERE
+    assert whole.total - moved.total == fewer * layer
+    assert whole.memory["activations"] - moved.memory["activations"] == fewer * layer
+    both = plan(small, one, offload=True, offload_activations=True)
+    resting = whole.memory["optimiser"] + whole.memory["reference"]
+    assert both.main_memory == moved.main_memory + resting
+    assert INPUTS_HERE == offload.INPUTS_HERE
 
 
 def test_tokens_and_time_by_hand() -> None:
