@@ -72,7 +72,7 @@ def _narrow(x: Any, like: Any) -> Any:  # noqa: ARG001 - types alone decide
 
 
 @_part
-def _exp(x: Any) -> Any:
+def exp_of_negative(x: Any) -> Any:
     """``exp(x)`` for x up to 0 to 1e-7, without a branch; NaN stays NaN."""
     held = _LOWEST if x < _LOWEST else x
     z = held * _LOG2_E
@@ -147,7 +147,7 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
         total, expected = np.float32(0), np.float32(0)
         for i in range(size):
             x = (row[i] - top) * inverse
-            e = _exp(x)
+            e = exp_of_negative(x)
             mass[i] = e
             total += e
             expected += e * (x if x > _LOWEST else _LOWEST)
@@ -335,7 +335,7 @@ def _softmax(score: Any, n: int, padded: int) -> Any:
     top = _highest(score, n)
     total = np.float32(0)
     for t in range(padded):
-        score[t] = _exp(score[t] - top) if t < n else np.float32(0)
+        score[t] = exp_of_negative(score[t] - top) if t < n else np.float32(0)
         total += score[t]
     return total
 

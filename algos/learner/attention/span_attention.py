@@ -71,7 +71,7 @@ def spans_of(blocks: Iterable[Block]) -> tuple[Span, ...]:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Return what every token sees, ``[key heads, tokens, group * width]``.
+    """Return what every token sees, ``[key heads, tokens, group * width]``, tokens outermost.
 
     Args:
         q: Queries, scaled; those of the heads that share a key head side by side
@@ -80,7 +80,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
         v: Values, the same.
         spans: What sees what; a token in none sees nothing, and lies behind all that are in one.
     """
-    out = _empty_but_behind(q, spans)
+    out = torch.empty(q.transpose(0, 1).shape, dtype=q.dtype, device=q.device).transpose(0, 1)
+    out[:, max(span.stop for span in spans) :] = 0
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
         for a, b in span.pieces():
@@ -107,7 +108,8 @@ def attend_backward(
         Queries' in their number format; keys' and values' in float32: they are sums over many.
     """
     width = k.shape[-1]
-    of_q = _empty_but_behind(q, spans)
+    of_q = torch.empty_like(q)
+    of_q[:, max(span.stop for span in spans) :] = 0
     of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
@@ -125,13 +127,6 @@ def attend_backward(
         span.add(own_k, of_k)
         span.add(own_v, of_v)
     return of_q, of_k, of_v
-
-
-def _empty_but_behind(like: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Return room for ``[heads, tokens, width]``, zeros behind the tokens of the spans."""
-    out = torch.empty_like(like)
-    out[:, max(span.stop for span in spans) :] = 0
-    return out
 
 
 def _queries(x: Tensor, span: Span, a: int, b: int, width: int) -> Tensor:
