@@ -10,8 +10,10 @@ Arrays are float32, or the bits of bfloat16 in uint16. The same functions by tor
 :mod:`.layer_parts`.
 """
 
+# ruff: noqa: PLR0913 - a compiled loop takes each of its arrays
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -374,7 +376,7 @@ def _share(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
         return
     pieces = -(-rows // ROWS)
     cuts = [min(rows, ROWS * (pieces * i // threads)) for i in range(threads + 1)]
-    parts = list(zip(cuts[:-1], cuts[1:], strict=True))
+    parts = list(itertools.pairwise(cuts))
     others = [_pool(os.getpid()).submit(kernel, a, b, *arguments) for a, b in parts[1:]]
     kernel(*parts[0], *arguments)
     for other in others:

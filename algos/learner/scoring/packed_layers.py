@@ -8,8 +8,6 @@ keeps thirty, and none that grows with the length of a context.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,26 +144,6 @@ class PackedLayers:
         self._width = int(first.head_dim)
         self._scale = float(first.scaling)
         self._eps = float(self._decoder.layers[0].input_layernorm.variance_epsilon)
-        self._held: list[_Narrow] | None = None
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Narrow the weights once for all passes within the context, in which they do not change.
-
-        That takes two bytes a weight; a pass outside of a context narrows them for itself.
-        """
-        before = self._held
-        self._held = self._narrowed()
-        try:
-            yield
-        finally:
-            self._held = before
-
-    @torch.no_grad()
-    def _narrowed(self) -> list[_Narrow]:
-        if self._held is not None:
-            return self._held
-        return [_Narrow.of(_Weights.of(layer)) for layer in self._decoder.layers]
 
     @property
     def bytes_per_token(self) -> int:
@@ -191,8 +169,9 @@ class PackedLayers:
             keep=batch.ids.numel() * self.bytes_per_token <= self.activation_bytes,
         )
         with torch.autocast("cpu", enabled=False):
-            for layer, narrow in zip(decoder.layers, self._narrowed(), strict=True):
-                hidden = _Layer.apply(hidden, setting, narrow, *_Weights.of(layer).flat())
+            for layer in decoder.layers:
+                weights = _Weights.of(layer)
+                hidden = _Layer.apply(hidden, setting, _Narrow.of(weights), *weights.flat())
             return decoder.norm(hidden[None])
 
     @torch.no_grad()
