@@ -13,11 +13,6 @@ Arrays are float32, or the bits of bfloat16 in uint16. The same functions by tor
 # ruff: noqa: PLR0913 - a compiled loop takes each of its arrays
 from __future__ import annotations
 
-import itertools
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import Any
 
 import numba as nb
@@ -26,9 +21,8 @@ import torch
 from torch import Tensor
 
 from ....agents.engines.local.numba_kernels import bits, exp_of_negative, narrow, widen
+from ....agents.models.row_threads import ROWS, share_rows
 
-ROWS = 128
-"""Rows of a piece."""
 _FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
 _compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
 _ONE = np.float32(1)
@@ -243,7 +237,7 @@ def norm(
     total = x if added is None else torch.empty_like(x)
     more = torch.empty((0, 0), dtype=torch.bfloat16) if added is None else added
     arrays = (bits(t) for t in (x, more, weight))
-    _share(_norm, len(x), *arrays, np.float32(eps), bits(total), bits(out))
+    share_rows(_norm, len(x), *arrays, np.float32(eps), bits(total), bits(out))
     return total, out
 
 
@@ -263,28 +257,28 @@ def norm_backward(
     parts = torch.zeros(-(-len(x) // ROWS), x.shape[1])
     arrays = (bits(t) for t in (grad, x, weight))
     more = (bits(t) for t in (beside.contiguous(), total, parts))
-    _share(_norm_backward, len(x), *arrays, np.float32(eps), *more)
+    share_rows(_norm_backward, len(x), *arrays, np.float32(eps), *more)
     return total, parts.sum(0)
 
 
 def plus(x: Tensor, added: Tensor) -> Tensor:
     """Return ``x + added`` in float32 of a float32 and a bfloat16 table."""
     out = torch.empty_like(x)
-    _share(_plus, len(x), bits(x), bits(added), bits(out))
+    share_rows(_plus, len(x), bits(x), bits(added), bits(out))
     return out
 
 
 def gate(gated: Tensor) -> Tensor:
     """Return ``silu(a) * b`` of ``[a, b]``, bfloat16 ``[tokens, 2 n]``."""
     out = torch.empty(len(gated), gated.shape[1] // 2, dtype=gated.dtype)
-    _share(_gate, len(gated), bits(gated), bits(out))
+    share_rows(_gate, len(gated), bits(gated), bits(out))
     return out
 
 
 def gate_backward(grad: Tensor, gated: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradient of ``gated``, and what :func:`gate` returned."""
     out, product = torch.empty_like(gated), torch.empty_like(grad)
-    _share(_gate_backward, len(grad), *(bits(t) for t in (grad, gated, out, product)))
+    share_rows(_gate_backward, len(grad), *(bits(t) for t in (grad, gated, out, product)))
     return out, product
 
 
@@ -307,7 +301,7 @@ def turn(
     q = torch.empty(heads, len(qkv), qkv.shape[1] // heads - 2 * width, dtype=qkv.dtype)
     k, v = torch.empty(2, heads, len(qkv), width, dtype=qkv.dtype)
     arrays = (bits(t) for t in (qkv, cos, sin))
-    _share(_turn, len(qkv), *arrays, np.float32(scale), bits(q), bits(k), bits(v))
+    share_rows(_turn, len(qkv), *arrays, np.float32(scale), bits(q), bits(k), bits(v))
     return q, k, v
 
 
@@ -326,7 +320,7 @@ def turn_backward(
     heads, tokens, width = k.shape
     out = torch.empty(tokens, heads * (q.shape[2] + 2 * width), dtype=q.dtype)
     arrays = (bits(t) for t in (q, k, v, cos, sin))
-    _share(_turn_backward, tokens, *arrays, np.float32(scale), bits(out))
+    share_rows(_turn_backward, tokens, *arrays, np.float32(scale), bits(out))
     return out
 
 
@@ -342,7 +336,7 @@ def measure(logits: Tensor, targets: Tensor, temperature: float, out: Tensor) ->
     tops = logits.amax(-1).float()
     heat = np.float32(1 / temperature)
     arrays = (bits(t) for t in (logits, tops, targets))
-    _share(_measure, len(targets), *arrays, heat, bits(out))
+    share_rows(_measure, len(targets), *arrays, heat, bits(out))
 
 
 def slopes(
@@ -365,25 +359,4 @@ def slopes(
     of_entropies = torch.zeros_like(of_logprobs) if of_entropies is None else of_entropies
     both = of_logprobs.contiguous(), of_entropies.contiguous()
     arrays = (bits(t) for t in (logits, targets, *found, *both))
-    _share(_slopes, len(targets), *arrays, np.float32(1 / temperature))
-
-
-def _share(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
-    """Run a kernel over all rows, on as many threads as torch has."""
-    threads = min(torch.get_num_threads(), -(-rows // ROWS))
-    if threads <= 1:
-        kernel(0, rows, *arguments)
-        return
-    pieces = -(-rows // ROWS)
-    cuts = [min(rows, ROWS * (pieces * i // threads)) for i in range(threads + 1)]
-    parts = list(itertools.pairwise(cuts))
-    others = [_pool(os.getpid()).submit(kernel, a, b, *arguments) for a, b in parts[1:]]
-    kernel(*parts[0], *arguments)
-    for other in others:
-        other.result()
-
-
-@lru_cache(maxsize=1)
-def _pool(_process: int) -> ThreadPoolExecutor:
-    """Return the threads of this process: a fork has none of its parent's."""
-    return ThreadPoolExecutor(thread_name_prefix="layers")
+    share_rows(_slopes, len(targets), *arrays, np.float32(1 / temperature))
