@@ -51,7 +51,9 @@ from ..rollouts.stats import (
     lag_metrics,
     rollout_metrics,
     shaped_metrics,
+    tokens_read_again,
     tokens_sampled,
+    turns_taken,
 )
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.streams import streams_for
@@ -283,6 +285,9 @@ class Trainer(Closing):
             lag = lag_metrics(played.all, self.counters.step, of_tokens=of_tokens)
             row = rollout_metrics(played.all) | lag
             row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
+            if self.partial is None:
+                read = rollouts.stats.read_tokens - turns_taken(played.all)
+                row |= tokens_read_again(played.all, read)
             learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
             if not self.config.recipe.rollout.samples:
