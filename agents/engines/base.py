@@ -158,6 +158,11 @@ class EngineStats:
         )
 
     @property
+    def read_tokens(self) -> int:
+        """Context tokens that were not cached, and the sampled ones."""
+        return self.prompt_tokens - self.cached_tokens + self.sampled_tokens
+
+    @property
     def prefix_hit_frac(self) -> float:
         """Share of the context tokens that were cached; 0 before any request."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0

@@ -6,6 +6,10 @@ scores of a whole batch.
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -13,22 +17,48 @@ QUERIES = 128
 """Queries at a time: keys that come later than these are not computed for them."""
 
 
-def causal_weights(queries: Tensor, keys: Tensor, first: int, stop: int) -> Tensor:
-    """Return attention weights ``[key heads, (stop - first) * group, stop]``.
+Softmax = Callable[[Tensor, int, int], Tensor]
+"""As :func:`masked_softmax`; the scores' memory may become that of the weights."""
+Slopes = Callable[[Tensor, Tensor, int, int], tuple[Tensor, Tensor]]
+"""As :func:`masked_slopes`."""
+
+
+def masked_softmax(scores: Tensor, first: int, stop: int) -> Tensor:
+    """Return attention weights of scores; keys behind a query's position get none.
 
     Args:
-        queries: Of positions ``first`` to ``stop``, scaled; those of the heads that share a key
-            head follow each other ``[key heads, (stop - first) * group, width]``.
-        keys: Of all positions ``[key heads, at least stop, width]``.
+        scores: ``[key heads, (stop - first) * group, stop]``, changed.
         first: Position of the first query.
         stop: One past the last.
     """
     n = stop - first
-    scores = torch.bmm(queries, keys[:, :stop].mT)
-    latest = scores.view(len(queries), n, -1, stop)[..., first:]
+    latest = scores.view(len(scores), n, -1, stop)[..., first:]
     later = torch.full((n, n), float("-inf"), dtype=scores.dtype, device=scores.device)
     latest += later.triu_(1)[:, None]
     return scores.softmax(-1)
+
+
+def masked_slopes(scores: Tensor, grad: Tensor, first: int, stop: int) -> tuple[Tensor, Tensor]:
+    """Return weights of scores, and from the weights' gradient that of the scores.
+
+    Args:
+        scores: As in :func:`masked_softmax`.
+        grad: The same shape.
+        first: As in :func:`masked_softmax`.
+        stop: The same.
+    """
+    weights = masked_softmax(scores, first, stop)
+    return weights, torch.ops.aten._softmax_backward_data(grad, weights, -1, weights.dtype)
+
+
+@cache
+def softmax_kernels() -> tuple[Softmax, Slopes]:
+    """Return :func:`masked_softmax` and :func:`masked_slopes`, compiled where numba is there."""
+    try:
+        kernels = importlib.import_module("turngym.agents.engines.local.causal_kernels")
+    except ImportError:
+        return masked_softmax, masked_slopes
+    return kernels.causal_softmax, kernels.causal_slopes
 
 
 def attend_row(q: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
@@ -43,10 +73,12 @@ def attend_row(q: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
     tokens, width, before = len(q), q.shape[-1], keys.shape[1] - len(q)
     grouped = (q * scale).view(tokens, len(keys), -1, width).transpose(0, 1)
     out = torch.empty_like(q).view(tokens, len(keys), -1)
+    softmax, _ = softmax_kernels()
     for a in range(0, tokens, QUERIES):
         b = min(a + QUERIES, tokens)
         some = grouped[:, a:b].reshape(len(keys), -1, width)
-        weights = causal_weights(some, keys, before + a, before + b)
+        scores = torch.bmm(some, keys[:, : before + b].mT)
+        weights = softmax(scores, before + a, before + b)
         seen = torch.bmm(weights, values[:, : before + b])
         out[a:b] = seen.view(len(keys), b - a, -1).transpose(0, 1)
     return out.view(tokens, -1)

@@ -152,6 +152,87 @@ def protection(
     return Protection(cap=chosen(cap, USUAL_CAP), reject_above=chosen(reject_above, REJECTED_ABOVE))
 
 
+class PathRejectedError(Exception):
+    """A path is too far off to train on, and the update had begun; nothing was changed."""
+
+
+class WeighedUpdate:
+    """The weights of an update that scores for itself, see :meth:`.Learner.update_scoring`.
+
+    Where a batch is one optimiser step, the learner's log-probabilities before the update are what
+    the update computes anyway, and a pass is saved.
+
+    Args:
+        guard: What is done.
+        sampled: The engine's log-probabilities ``[n_act]`` per path.
+    """
+
+    def __init__(self, guard: Protection, sampled: Sequence[Floats]) -> None:
+        self._guard, self._sampled = guard, sampled
+        self._ratios: list[Floats] = []
+        self.own: dict[int, Floats] = {}
+
+    def weigh(
+        self, paths: Sequence[int], own: Sequence[Floats], advantages: Sequence[Floats]
+    ) -> list[Floats]:
+        """Return the advantages ``[n_act]`` of some paths times their weights.
+
+        Args:
+            paths: Which.
+            own: The learner's log-probabilities of each.
+            advantages: Of each.
+
+        Raises:
+            PathRejectedError: One is too far off.
+        """
+        weighed = []
+        for path, now, advantage in zip(paths, own, advantages, strict=True):
+            sampled = self._sampled[path]
+            if is_too_far(np.abs(now - sampled), self._guard.reject_above):
+                raise PathRejectedError
+            self.own[path] = now
+            self._ratios.append(importance_ratio(now, sampled))
+            weighed.append(times_weight(advantage, self._ratios[-1], self._guard.cap))
+        return weighed
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the weights of all paths that were computed."""
+        found = {} if self._guard.cap is None else weight_metrics(self._ratios, self._guard.cap)
+        if self._guard.reject_above is not None and self.own:
+            found["update/rejected_frac"] = 0.0
+        return found
+
+
+def is_too_far(difference: Floats, above: float | None) -> bool:
+    """Return whether a path's absolute differences ``[n_act]`` are too large in the mean."""
+    if above is None or not len(difference):
+        return False
+    return not float(difference.mean()) <= above
+
+
+def importance_ratio(own: Floats, engine: Floats) -> Floats:
+    """Return learner's by engine's probabilities of tokens, from log-probabilities ``[n_act]``."""
+    return np.exp(np.minimum(own - engine, np.float32(20.0)))
+
+
+def times_weight(advantages: Floats, ratio: Floats, cap: float | None) -> Floats:
+    """Return advantages times their truncated importance weights, all ``[n_act]``."""
+    if cap is None:
+        return advantages
+    return np.asarray(advantages, dtype=np.float32) * np.minimum(ratio, np.float32(cap))
+
+
+def weight_metrics(ratios: Sequence[Floats], cap: float) -> dict[str, float]:
+    """Return the mean weight and the share that is cut, from the ratios ``[n_act]`` per path."""
+    if not ratios:
+        return {}
+    every = np.concatenate(ratios)
+    return {
+        "update/importance_mean": float(np.minimum(every, np.float32(cap)).mean()),
+        "update/importance_capped_frac": float((every > cap).mean()),
+    }
+
+
 def differences(forest: Forest, learner: Sequence[Floats]) -> list[Floats]:
     """Return the absolute differences in nats of every action token ``[n_act]`` per path."""
     pairs = zip(learner, sampled_logprobs(forest), strict=True)
@@ -169,7 +250,7 @@ def rejected(
         above: Largest mean absolute difference of a path, in nats; what is no number is above.
     """
     off = differences(forest, learner)
-    out = np.array([len(d) > 0 and not float(d.mean()) <= above for d in off], bool)
+    out = np.array([is_too_far(d, above) for d in off], bool)
     metrics: dict[str, float] = {}
     if len(off):
         metrics["update/rejected_frac"] = float(out.mean())
@@ -250,18 +331,10 @@ def weighed(
         cap: Largest weight.
     """
     ratios = [
-        np.exp(np.minimum(own - engine, np.float32(20.0)))
+        importance_ratio(own, engine)
         for own, engine in zip(learner, sampled_logprobs(forest), strict=True)
     ]
-    weights = [np.minimum(ratio, np.float32(cap)) for ratio in ratios]
     advantages = [
-        (np.asarray(a, dtype=np.float32) * w)
-        for a, w in zip(credits.advantages, weights, strict=True)
+        times_weight(a, ratio, cap) for a, ratio in zip(credits.advantages, ratios, strict=True)
     ]
-    metrics: dict[str, float] = {}
-    if weights:
-        metrics = {
-            "update/importance_mean": float(np.concatenate(weights).mean()),
-            "update/importance_capped_frac": float((np.concatenate(ratios) > cap).mean()),
-        }
-    return dataclasses.replace(credits, advantages=advantages), metrics
+    return dataclasses.replace(credits, advantages=advantages), weight_metrics(ratios, cap)

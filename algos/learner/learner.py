@@ -21,6 +21,7 @@ from ..core.schedule import warmup_factor
 from .batching.micro_batch import MicroBatch
 from .batching.rows import Row, mini_batches, rows_of
 from .critic import Critic
+from .importance_weights import PathRejectedError, Protection, WeighedUpdate
 from .loss_traits import silent_without_advantage
 from .memory_needs import MemoryNeeds, gradient_bytes, head_bytes, moment_bytes
 from .model_bundle import Models
@@ -213,7 +214,57 @@ class Learner:
         """
         if self.recipe.train_observations:
             (forest, credits), annotations = with_observations(forest, credits), {}
+        return self._update(self._rows_of(forest), annotations, credits, share)
+
+    def update_scoring(
+        self,
+        forest: Forest,
+        annotations: Annotations,
+        credits: Credits,
+        share: float,
+        guard: Protection,
+    ) -> tuple[dict[str, float], list[Floats] | None] | None:
+        """Train as :meth:`update` does, with the weights of ``guard`` and without a pass for them.
+
+        That is so where all paths are one mini batch, once, of a large model on a CPU, whose
+        passes compute the same with gradients and without. Paths that the loss is silent about
+        are neither computed nor compared.
+
+        Args:
+            forest: The trainable paths.
+            annotations: Arrays per path.
+            credits: One array per path, not weighed yet.
+            share: As in :meth:`update`.
+            guard: What is done about the engine's difference.
+
+        Returns:
+            Metrics, and the log-probabilities before the update where all paths were computed.
+            None where it cannot be, or a path has to be left out: nothing was changed then.
+        """
+        optim = self.recipe.optim
+        one_step = optim.epochs == 1 and self._parts(share) == 1
+        if not one_step or self.models.tokens.layers is None or "old_logprobs" in annotations:
+            return None
+        if self.recipe.train_observations or self.recipe.loss.masks:
+            return None
         rows = self._rows_of(forest)
+        weights = WeighedUpdate(guard, [row.sampled for row in rows])
+        try:
+            metrics = self._update(rows, annotations, credits, share, weights)
+        except PathRejectedError:
+            return None
+        whole = len(weights.own) == len(rows)
+        own = [weights.own[i] for i in range(len(rows))] if whole else None
+        return metrics | weights.metrics(), own
+
+    def _update(
+        self,
+        rows: list[Row],
+        annotations: Annotations,
+        credits: Credits,
+        share: float,
+        weights: WeighedUpdate | None = None,
+    ) -> dict[str, float]:
         if not rows:
             return {}
         self.wake()
@@ -224,7 +275,7 @@ class Learner:
         with explain_out_of_memory("training on a micro batch", self.models.memory_hint()):
             for _ in range(self.recipe.optim.epochs):
                 for chosen in self._mini_batches(rows, share):
-                    self._step(rows, chosen, streams, log)
+                    self._step(rows, chosen, streams, log, weights)
         self._last = None
         self.models.batching.cache.clear()
         log.merge(self.models.team.ranks)
@@ -236,6 +287,7 @@ class Learner:
         chosen: Sequence[int],
         streams: Mapping[str, Sequence[Floats]],
         log: UpdateLog,
+        weights: WeighedUpdate | None = None,
     ) -> None:
         kept = self._kept(rows, chosen, streams, log)
         norm = _norm(rows, chosen, streams, kept)
@@ -258,6 +310,10 @@ class Learner:
                 if kept:
                     here = batch.table([kept[i] for i in micro])
                     seen = replace(seen, mask=here.to(seen.mask.dtype))
+                if weights is not None:
+                    given = [streams["advantages"][i] for i in micro]
+                    weighed = weights.weigh(micro, _own(seen, batch, rows, micro), given)
+                    seen = replace(seen, advantages=batch.table(weighed))
                 out = self.recipe.loss(seen)
                 if not bool(torch.isfinite(out.loss)):
                     raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
@@ -266,8 +322,7 @@ class Learner:
                 continue
             log.loss(out.loss, out.metrics, share)
             if "old_logprobs" not in streams:
-                own = seen.logprobs.detach()[batch.path, batch.column].cpu().numpy()
-                log.compare(rows, micro, pieces(own, rows, micro))
+                log.compare(rows, micro, _own(seen, batch, rows, micro))
         self._descend(log)
 
     def _kept(
@@ -381,8 +436,11 @@ class Learner:
 
     def _mini_batches(self, rows: Sequence[Row], share: float) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, self.optimizer_steps])
-        count = max(1, int(self.recipe.optim.minibatches * share + 0.5))
-        return mini_batches(rows, count, rng)
+        return mini_batches(rows, self._parts(share), rng)
+
+    def _parts(self, share: float) -> int:
+        """Return the most mini batches of this part of a rollout batch."""
+        return max(1, int(self.recipe.optim.minibatches * share + 0.5))
 
     def _param_groups(self) -> list[list[Tensor]]:
         models = [self.policy] if self.critic is None else [self.policy, self.critic]
@@ -391,6 +449,14 @@ class Learner:
     def _base_lrs(self) -> list[float]:
         optim = self.recipe.optim
         return [optim.lr] if self.critic is None else [optim.lr, optim.critic_lr]
+
+
+def _own(
+    seen: LossBatch, batch: MicroBatch, rows: Sequence[Row], micro: Sequence[int]
+) -> list[Floats]:
+    """Return the log-probabilities ``[n_act]`` of the rows of a micro batch."""
+    flat = seen.logprobs.detach()[batch.path, batch.column].cpu().numpy()
+    return pieces(flat, rows, micro)
 
 
 def _norm(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...envs.utils.response_stats import compute_response_metrics
-from ..core.forest import Forest, Group, Turn
+from ..core.forest import ROOT, Edge, Forest, Group, Turn
 
 _OWN_KEYS = frozenset({"success", "return", "turns", "invalid_actions"})
 """Metrics of every environment that have a key of their own."""
@@ -22,6 +22,34 @@ def tokens_sampled(forest: Forest) -> int:
 def group_tokens(group: Group) -> int:
     """Count the sampled action tokens of a group, as :func:`tokens_sampled`."""
     return group.pruned_tokens + sum(len(t.act_ids) for tree in group.trees for t in tree.turns)
+
+
+def tokens_read_again(forest: Forest, read: int) -> dict[str, float]:
+    """Return the share of the tokens that a model read which it had read before, as a metric.
+
+    Every token has to be read once: the first prompt of a group's trees, each observation, each
+    sampled token but the last one of a path. Whatever else goes through the model are contexts
+    whose keys and values were lost, episodes that failed, and paths that were pruned.
+
+    Args:
+        forest: The groups that were played.
+        read: Tokens that went through the model: context tokens that were not cached, and sampled
+            ones but the last of each action.
+    """
+    needed = 0
+    for group in forest.groups:
+        known: set[tuple[int, int, bytes]] = set()
+        for number, tree in enumerate(group.trees):
+            needed += sum(len(t.act_ids) for t in tree.turns) - len(tree.leaves())
+            for at, turn in enumerate(tree.turns):
+                ids = np.asarray(turn.obs_ids, np.int64).tobytes()
+                if turn.edge is Edge.SPAWN:
+                    key = (number, at, b"")
+                else:
+                    key = (-1 if turn.parent == ROOT else number, turn.parent, ids)
+                needed += 0 if key in known else len(turn.obs_ids)
+                known.add(key)
+    return {"engine/read_again_frac": max(0.0, 1.0 - needed / read) if read else 0.0}
 
 
 def turns_taken(forest: Forest) -> int:

@@ -58,6 +58,8 @@ METRICS: Mapping[str, str] = {
     "rollout/lagged_tokens_frac": "share of sampled tokens whose weights were not the newest",
     "rollout/groups_carried": "groups that are not complete and go on in the next step",
     "engine/prefix_hit_frac": "share of the requests' context tokens that the engine had cached",
+    "engine/read_again_frac": "share of the tokens that went through the engine's model which had "
+    "been there before: contexts whose cache was lost, failed and pruned episodes",
     # after the recipe's shapers and judges
     "shaped/return_mean": "mean return of a path",
     "shaped/term_*_mean": "mean per path of one named reward term",

@@ -17,9 +17,9 @@ class Clock:
         self._start = self._last = time.monotonic()
 
     def lap(self, name: str) -> float:
-        """End the stage ``name``; returns its seconds."""
+        """End a stretch of the stage ``name``; returns the seconds of all its stretches."""
         now = time.monotonic()
-        self.laps[name] = max(now - self._last, 1e-9)
+        self.laps[name] = self.laps.get(name, 0.0) + max(now - self._last, 1e-9)
         self._last = now
         return self.laps[name]
 

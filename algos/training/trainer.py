@@ -22,6 +22,7 @@ from ...envs.core.errors import EngineFault
 from ...envs.core.tasks import get_split_blocks, get_split_size
 from ...envs.utils.disk_errors import disk_errors
 from ..core.forest import Forest
+from ..core.protocols import Credits
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
 from ..evaluation.prompt_lengths import check_all_prompts
 from ..evaluation.result import RunResult, scores_at
@@ -50,7 +51,9 @@ from ..rollouts.stats import (
     lag_metrics,
     rollout_metrics,
     shaped_metrics,
+    tokens_read_again,
     tokens_sampled,
+    turns_taken,
 )
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.streams import streams_for
@@ -282,6 +285,9 @@ class Trainer(Closing):
             lag = lag_metrics(played.all, self.counters.step, of_tokens=of_tokens)
             row = rollout_metrics(played.all) | lag
             row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
+            if self.partial is None:
+                read = rollouts.stats.read_tokens - turns_taken(played.all)
+                row |= tokens_read_again(played.all, read)
             learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
             if not self.config.recipe.rollout.samples:
@@ -351,23 +357,10 @@ class Trainer(Closing):
         credited = assign_credit(recipe, forest, self.learner, self.tasks, ranks)
         shaped, annotations, credits = credited
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
-        off: dict[str, float] = {}
-        update = shaped, annotations, credits
-        if self.guard.on:
-            if "old_logprobs" not in annotations:
-                annotations["old_logprobs"] = self.learner.logprobs(shaped)
-            now = annotations["old_logprobs"]
-            if self.guard.cap is not None:
-                credits, weights = weighed(credits, shaped, now, self.guard.cap)
-                row |= weights
-            update = shaped, annotations, credits
-            if self.guard.reject_above is not None:
-                out, off = rejected(shaped, now, self.guard.reject_above)
-                update = without_paths(*update, out) if out.any() else update
-        clock.lap("credit")
         if recipe.shapers:
             row |= shaped_metrics(shaped)
-        row |= self.learner.update(*update, share) | off
+        updated, credits = self._update(credited, share, clock)
+        row |= updated
         row |= self._replay(credited, share)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
@@ -376,6 +369,38 @@ class Trainer(Closing):
         self.pipeline.hand_over(self.counters.step + 1, policy)
         self.learner.rest()
         return row, first_groups(shaped, annotations, credits, self.config.keep_rollouts)
+
+    def _update(
+        self, credited: Credited, share: float, clock: Clock
+    ) -> tuple[dict[str, float], Credits]:
+        """Take the optimiser steps; return their metrics and the credits after all weights.
+
+        ``annotations`` of what is credited get the log-probabilities before the update.
+        """
+        shaped, annotations, credits = credited
+        guard, learner = self.guard, self.learner
+        clock.lap("credit")
+        if not guard.on:
+            return learner.update(*credited, share), credits
+        if (done := learner.update_scoring(*credited, share, guard)) is not None:
+            row, now = done
+            if now is not None:
+                annotations["old_logprobs"] = now
+                if guard.cap is not None:
+                    credits, _ = weighed(credits, shaped, now, guard.cap)
+            return row, credits
+        if "old_logprobs" not in annotations:
+            annotations["old_logprobs"] = learner.logprobs(shaped)
+        now = annotations["old_logprobs"]
+        row, off = {}, {}
+        if guard.cap is not None:
+            credits, row = weighed(credits, shaped, now, guard.cap)
+        update = shaped, annotations, credits
+        if guard.reject_above is not None:
+            out, off = rejected(shaped, now, guard.reject_above)
+            update = without_paths(*update, out) if out.any() else update
+        clock.lap("credit")
+        return row | learner.update(*update, share) | off, credits
 
     def _replay(self, credited: Credited, share: float) -> dict[str, float]:
         """Train on earlier paths again, where the task source has some."""

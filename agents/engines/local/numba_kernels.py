@@ -72,7 +72,7 @@ def _narrow(x: Any, like: Any) -> Any:  # noqa: ARG001 - types alone decide
 
 
 @_part
-def _exp(x: Any) -> Any:
+def exp_of_negative(x: Any) -> Any:
     """``exp(x)`` for x up to 0 to 1e-7, without a branch; NaN stays NaN."""
     held = _LOWEST if x < _LOWEST else x
     z = held * _LOG2_E
@@ -91,7 +91,7 @@ def _exp(x: Any) -> Any:
 
 
 @nb.njit(error_model="numpy")
-def _highest(row: Any, n: int) -> Any:
+def highest(row: Any, n: int) -> Any:
     """The greatest of the first ``n``, by whole numbers in the same order: those vectorise."""
     numbers = row.view(np.int32)
     top = numbers[0] ^ ((numbers[0] >> np.int32(31)) & np.int32(0x7FFFFFFF))
@@ -143,11 +143,11 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
     for r in range(logits.shape[0]):
         row = logits[r]
         inverse = np.float32(1) if heat[r] == 0 else np.float32(1) / heat[r]
-        top = _highest(row, size)
+        top = highest(row, size)
         total, expected = np.float32(0), np.float32(0)
         for i in range(size):
             x = (row[i] - top) * inverse
-            e = _exp(x)
+            e = exp_of_negative(x)
             mass[i] = e
             total += e
             expected += e * (x if x > _LOWEST else _LOWEST)
@@ -332,10 +332,10 @@ def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
 @_part
 def _softmax(score: Any, n: int, padded: int) -> Any:
     """Exponentials of the first ``n`` scores in place, 0 behind them; returns their sum."""
-    top = _highest(score, n)
+    top = highest(score, n)
     total = np.float32(0)
     for t in range(padded):
-        score[t] = _exp(score[t] - top) if t < n else np.float32(0)
+        score[t] = exp_of_negative(score[t] - top) if t < n else np.float32(0)
         total += score[t]
     return total
 

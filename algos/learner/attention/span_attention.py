@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ....agents.models import causal_attention
-from ....agents.models.causal_attention import causal_weights
+from ....agents.models.causal_attention import softmax_kernels
 from .packing import Block, Range
 
 
@@ -71,7 +71,7 @@ def spans_of(blocks: Iterable[Block]) -> tuple[Span, ...]:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Return what every token sees, ``[key heads, tokens, group * width]``.
+    """Return what every token sees, ``[key heads, tokens, group * width]``, tokens outermost.
 
     Args:
         q: Queries, scaled; those of the heads that share a key head side by side
@@ -80,13 +80,17 @@ def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
         v: Values, the same.
         spans: What sees what; a token in none sees nothing, and lies behind all that are in one.
     """
-    out = _empty_but_behind(q, spans)
+    out = torch.empty(q.transpose(0, 1).shape, dtype=q.dtype, device=q.device).transpose(0, 1)
+    out[:, max(span.stop for span in spans) :] = 0
+    softmax, _ = softmax_kernels()
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
         for a, b in span.pieces():
             some = _queries(q, span, a, b, k.shape[-1])
-            weights = causal_weights(some, keys, span.n_prefix + a, span.n_prefix + b)
-            seen = torch.bmm(weights, values[:, : weights.shape[-1]])
+            reach = span.n_prefix + b
+            scores = torch.bmm(some, keys[:, :reach].mT)
+            weights = softmax(scores, span.n_prefix + a, reach)
+            seen = torch.bmm(weights, values[:, :reach])
             out[:, span.start + a : span.start + b] = seen.view(len(q), b - a, -1)
     return out
 
@@ -107,17 +111,20 @@ def attend_backward(
         Queries' in their number format; keys' and values' in float32: they are sums over many.
     """
     width = k.shape[-1]
-    of_q = _empty_but_behind(q, spans)
+    of_q = torch.empty_like(q)
+    of_q[:, max(span.stop for span in spans) :] = 0
     of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
+    _, softmax_slopes = softmax_kernels()
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
         own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
         for a, b in span.pieces():
             some, towards = (_queries(x, span, a, b, width) for x in (q, grad))
-            weights = causal_weights(some, keys, span.n_prefix + a, span.n_prefix + b)
-            n = weights.shape[-1]
-            slopes = torch.bmm(towards, values[:, :n].mT)
-            slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, weights.dtype)
+            n = span.n_prefix + b
+            scores, grads = (
+                torch.bmm(x, y[:, :n].mT) for x, y in ((some, keys), (towards, values))
+            )
+            weights, slopes = softmax_slopes(scores, grads, span.n_prefix + a, n)
             own_v[:, :n] += torch.bmm(weights.mT, towards)
             own_k[:, :n] += torch.bmm(slopes.mT, some)
             mine = torch.bmm(slopes, keys[:, :n]).view(len(q), b - a, -1)
@@ -125,13 +132,6 @@ def attend_backward(
         span.add(own_k, of_k)
         span.add(own_v, of_v)
     return of_q, of_k, of_v
-
-
-def _empty_but_behind(like: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Return room for ``[heads, tokens, width]``, zeros behind the tokens of the spans."""
-    out = torch.empty_like(like)
-    out[:, max(span.stop for span in spans) :] = 0
-    return out
 
 
 def _queries(x: Tensor, span: Span, a: int, b: int, width: int) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .token_scores import measure_into, slopes_into
+from .layer_parts import layer_parts
 
 BUFFER_ENTRIES = 2**24
 """Most logits that are held at a time."""
@@ -47,12 +47,13 @@ class _HeadScores(torch.autograd.Function):
         temperature: float,
         entropy_gradient: bool,
     ) -> tuple[Tensor, Tensor]:
-        logprobs, entropies, totals = torch.empty(3, len(targets))
         narrow, head = states.bfloat16(), weight.bfloat16()
+        parts, compute = [], layer_parts()
         for at, logits in _pieces(len(targets), head):
             torch.mm(narrow[at], head.t(), out=logits)
-            out = (logprobs[at], entropies[at], totals[at])
-            measure_into(logits, targets[at], temperature, out)
+            parts.append(torch.empty(3, len(logits)))
+            compute.measure(logits, targets[at], temperature, parts[-1])
+        logprobs, entropies, totals = torch.cat(parts, 1)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(states, weight, targets, totals, entropies)
             ctx.temperature, ctx.entropy_gradient = temperature, entropy_gradient
@@ -66,11 +67,12 @@ class _HeadScores(torch.autograd.Function):
         narrow, head = states.bfloat16(), weight.bfloat16()
         of_states = torch.empty_like(states)
         of_weight = torch.zeros(weight.shape) if ctx.needs_input_grad[1] else None
+        compute = layer_parts()
         for at, logits in _pieces(len(targets), head):
             torch.mm(narrow[at], head.t(), out=logits)
             slopes = (grads[0][at], grads[1][at] if ctx.entropy_gradient else None)
             found = (totals[at], entropies[at])
-            slopes_into(logits, targets[at], ctx.temperature, found, slopes, logits)
+            compute.slopes(logits, targets[at], ctx.temperature, found, slopes)
             of_states[at] = logits @ head
             if of_weight is not None:
                 of_weight += logits.t() @ narrow[at]

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ..attention.span_attention import Span, attend, attend_backward, spans_of
 from ..batching.micro_batch import MicroBatch
 from ..batching.rows import Row
+from .layer_parts import layer_parts
 
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM")
 SMALLEST = 2**25
@@ -68,13 +69,37 @@ class _Weights:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Narrow:
+    """A layer's weights as its products take them: bfloat16, those of one input together."""
+
+    qkv: Tensor
+    bias: Tensor | None
+    out: Tensor
+    gated: Tensor
+    down: Tensor
+    norm_in: Tensor
+    norm_mid: Tensor
+
+    @classmethod
+    def of(cls, w: _Weights) -> _Narrow:
+        return cls(
+            _half(w.q, w.k, w.v),
+            _half(*w.bias) if w.bias else None,
+            _half(w.out),
+            _half(w.gate, w.up),
+            _half(w.down),
+            w.norm_in.detach().float(),
+            w.norm_mid.detach().float(),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Setting:
-    """What all layers of one pass share: spans, rotary angles ``[tokens, 1, width / 2]``."""
+    """What all layers of one pass share: spans, rotary angles ``[tokens, width / 2]``."""
 
     spans: tuple[Span, ...]
     cos: Tensor
     sin: Tensor
-    width: int
     scale: float
     eps: float
     keep: bool
@@ -137,16 +162,16 @@ class PackedLayers:
         half = self._width // 2
         setting = _Setting(
             spans=spans_of(batch.layout.blocks),
-            cos=cos[0, :, None, :half].float(),
-            sin=sin[0, :, None, :half].float(),
-            width=self._width,
+            cos=cos[0, :, :half].float().contiguous(),
+            sin=sin[0, :, :half].float().contiguous(),
             scale=self._scale,
             eps=self._eps,
             keep=batch.ids.numel() * self.bytes_per_token <= self.activation_bytes,
         )
         with torch.autocast("cpu", enabled=False):
             for layer in decoder.layers:
-                hidden = _Layer.apply(hidden, setting, *_Weights.of(layer).flat())
+                weights = _Weights.of(layer)
+                hidden = _Layer.apply(hidden, setting, _Narrow.of(weights), *weights.flat())
             return decoder.norm(hidden[None])
 
     @torch.no_grad()
@@ -164,44 +189,36 @@ class PackedLayers:
 
 class _Layer(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, setting: _Setting, *weights: Tensor) -> Tensor:
-        out, made = _forward(x, setting, weights)
+    def forward(
+        ctx: Any, x: Tensor, setting: _Setting, narrow: _Narrow, *weights: Tensor
+    ) -> Tensor:
+        out, made = _forward(x.contiguous(), setting, narrow)
         if any(ctx.needs_input_grad):
-            ctx.save_for_backward(x, *(made if setting.keep else ()), *weights)
-            ctx.setting = setting
+            ctx.save_for_backward(x, *(made if setting.keep else ()))
+            ctx.setting, ctx.narrow = setting, narrow
+            ctx.dtypes = [w.dtype for w in weights]
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        x, *rest = ctx.saved_tensors
+        x, *made = ctx.saved_tensors
         setting: _Setting = ctx.setting
-        if setting.keep:
-            made, weights = rest[:MADE], rest[MADE:]
-        else:
-            weights = rest
-            made = _forward(x, setting, weights)[1]
-        of_x, *of_weights = _backward(grads[0], x, made, setting, weights)
-        found = [g.to(w.dtype) for g, w in zip(of_weights, weights, strict=True)]
-        return of_x, None, *found
+        if not setting.keep:
+            made = _forward(x, setting, ctx.narrow)[1]
+        of_x, *of_weights = _backward(grads[0], x, made, setting, ctx.narrow)
+        return of_x, None, None, *map(Tensor.to, of_weights, ctx.dtypes)
 
 
-MADE = 6
-"""Tensors that :func:`_forward` returns for the backward pass."""
-
-
-def _forward(
-    x: Tensor, setting: _Setting, weights: tuple[Tensor, ...] | list[Tensor]
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+def _forward(x: Tensor, setting: _Setting, w: _Narrow) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Compute a layer: ``[tokens, hidden]`` float32, and what its backward pass needs."""
-    wq, wk, wv, wo, gate, up, down, norm_in, norm_mid, *bias = weights
-    normed = _norm(x, norm_in, setting.eps)
-    qkv = F.linear(normed, _half(wq, wk, wv), _half(*bias) if bias else None)
-    q, k, v = _turned(qkv, setting, len(wq), len(wk))
+    parts, eps = layer_parts(), setting.eps
+    qkv = F.linear(parts.norm(x, w.norm_in, eps)[1], w.qkv, w.bias)
+    heads = (len(w.qkv) - w.out.shape[1]) // (4 * setting.cos.shape[1])
+    q, k, v = parts.turn(qkv, setting.cos, setting.sin, setting.scale, heads)
     seen = attend(q, k, v, setting.spans).transpose(0, 1).reshape(len(x), -1)
-    middle = x + F.linear(seen, _half(wo))
-    gated = F.linear(_norm(middle, norm_mid, setting.eps), _half(gate, up))
-    opened, inner = gated.chunk(2, -1)
-    out = middle + F.linear(F.silu(opened) * inner, _half(down))
+    middle, normed = parts.norm(x, w.norm_mid, eps, F.linear(seen, w.out))
+    gated = F.linear(normed, w.gated)
+    out = parts.plus(middle, F.linear(parts.gate(gated), w.down))
     return out, (q, k, v, seen, middle, gated)
 
 
@@ -210,34 +227,26 @@ def _backward(
     x: Tensor,
     made: tuple[Tensor, ...] | list[Tensor],
     setting: _Setting,
-    weights: tuple[Tensor, ...] | list[Tensor],
+    w: _Narrow,
 ) -> tuple[Tensor, ...]:
     """Return the gradients of a layer's input and of its weights."""
-    wq, wk, wv, wo, gate, up, down, norm_in, norm_mid, *bias = weights
+    parts, eps = layer_parts(), setting.eps
     q, k, v, seen, middle, gated = made
-    opened, inner = gated.chunk(2, -1)
     some = grad.bfloat16()
-    active = F.silu(opened)
-    of_down = some.t() @ (active * inner)
-    of_product = some @ _half(down)
-    of_gated = torch.empty_like(gated)
-    torch.mul(of_product, active, out=of_gated[:, inner.shape[1] :])
-    of_gated[:, : inner.shape[1]] = torch.ops.aten.silu_backward(of_product.mul_(inner), opened)
-    normed = _norm(middle, norm_mid, setting.eps)
-    of_gate, of_up = (of_gated.t() @ normed).split([len(gate), len(up)])
-    of_middle, of_norm_mid = _norm_backward(
-        of_gated @ _half(gate, up), middle, norm_mid, setting.eps
-    )
-    of_middle += grad
+    of_gated, product = parts.gate_backward(some @ w.down, gated)
+    of_down = some.t() @ product
+    normed = parts.norm(middle, w.norm_mid, eps)[1]
+    of_gate, of_up = (of_gated.t() @ normed).chunk(2)
+    of_middle, of_norm_mid = parts.norm_backward(of_gated @ w.gated, middle, w.norm_mid, eps, grad)
     some = of_middle.bfloat16()
     of_out = some.t() @ seen
-    of_seen = (some @ _half(wo)).view(len(x), len(k), -1).transpose(0, 1).contiguous()
-    of_qkv = _turned_backward(attend_backward(of_seen, q, k, v, setting.spans), setting)
-    normed = _norm(x, norm_in, setting.eps)
-    of_q, of_k, of_v = (of_qkv.t() @ normed).split([len(wq), len(wk), len(wv)])
-    of_x, of_norm_in = _norm_backward(of_qkv @ _half(wq, wk, wv), x, norm_in, setting.eps)
-    of_x += of_middle
-    of_bias = of_qkv.sum(0, dtype=torch.float32).split([len(b) for b in bias]) if bias else ()
+    of_seen = (some @ w.out).view(len(x), len(k), -1).transpose(0, 1)
+    of_heads = attend_backward(of_seen, q, k, v, setting.spans)
+    of_qkv = parts.turn_backward(of_heads, setting.cos, setting.sin, setting.scale)
+    sizes = [w.out.shape[1], *[(len(w.qkv) - w.out.shape[1]) // 2] * 2]
+    of_q, of_k, of_v = (of_qkv.t() @ parts.norm(x, w.norm_in, eps)[1]).split(sizes)
+    of_x, of_norm_in = parts.norm_backward(of_qkv @ w.qkv, x, w.norm_in, eps, of_middle)
+    of_bias = () if w.bias is None else of_qkv.sum(0, dtype=torch.float32).split(sizes)
     return (
         *(of_x, of_q, of_k, of_v, of_out, of_gate, of_up, of_down),
         *(of_norm_in, of_norm_mid, *of_bias),
@@ -247,62 +256,9 @@ def _backward(
 def _half(*weights: Tensor) -> Tensor:
     """Return weights below each other in bfloat16."""
     if len(weights) == 1:
-        return weights[0].bfloat16()
-    return torch.cat([w.bfloat16() for w in weights])
-
-
-def _norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Root mean square norm ``[tokens, n]`` in bfloat16."""
-    return (x * _shrink(x, eps)).mul_(weight).bfloat16()
-
-
-def _shrink(x: Tensor, eps: float) -> Tensor:
-    square = torch.linalg.vecdot(x, x).mul_(1.0 / x.shape[-1])
-    return square.add_(eps).rsqrt_()[:, None]
-
-
-def _norm_backward(grad: Tensor, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Return the gradients of a norm's input and weight, float32."""
-    shrink = _shrink(x, eps)
-    unit, of_x = x * shrink, grad.float()
-    of_weight = torch.linalg.vecdot(of_x, unit, dim=0)
-    of_x = of_x * weight
-    along = torch.linalg.vecdot(of_x, unit).mul_(-1.0 / x.shape[-1])[:, None]
-    return of_x.addcmul_(unit, along).mul_(shrink), of_weight
-
-
-def _turned(qkv: Tensor, setting: _Setting, n_q: int, n_k: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Rotate queries and keys; heads come first, those of a group side by side."""
-    tokens, width = len(qkv), setting.width
-    turning = qkv[:, : n_q + n_k].float().view(tokens, -1, 2, width // 2)
-    turned = torch.empty(tokens, n_q + n_k, dtype=qkv.dtype)
-    _rotate(turning, setting.cos, setting.sin, turned.view(turning.shape), n_q // width, setting)
-    heads = n_k // width
-    q, k = turned[:, :n_q], turned[:, n_q:]
-    return (
-        q.view(tokens, heads, -1).transpose(0, 1).contiguous(),
-        k.view(tokens, heads, -1).transpose(0, 1).contiguous(),
-        qkv[:, n_q + n_k :].view(tokens, heads, -1).transpose(0, 1).contiguous(),
-    )
-
-
-def _turned_backward(grads: tuple[Tensor, Tensor, Tensor], setting: _Setting) -> Tensor:
-    """Return the gradient of ``qkv`` from those of what :func:`_turned` made of it."""
-    of_q, of_k, of_v = (g.transpose(0, 1).flatten(1) for g in grads)
-    n_q, width = of_q.shape[1], setting.width
-    turned = torch.cat([of_q.float(), of_k], 1).view(len(of_q), -1, 2, width // 2)
-    out = torch.empty(len(of_q), n_q + of_k.shape[1] + of_v.shape[1], dtype=torch.bfloat16)
-    turning = out[:, : n_q + of_k.shape[1]].view(turned.shape)
-    _rotate(turned, setting.cos, -setting.sin, turning, n_q // width, setting)
-    out[:, n_q + of_k.shape[1] :] = of_v
+        return weights[0].detach().bfloat16()
+    shape = sum(map(len, weights)), *weights[0].shape[1:]
+    out = torch.empty(shape, dtype=torch.bfloat16)
+    for part, weight in zip(out.split([len(w) for w in weights]), weights, strict=True):
+        part.copy_(weight.detach())
     return out
-
-
-def _rotate(
-    x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, queries: int, setting: _Setting
-) -> None:
-    """Write ``[tokens, heads, 2, width / 2]`` rotated to ``out``, the first heads scaled too."""
-    x[:, :queries] *= setting.scale
-    a, b = x.unbind(2)
-    out[:, :, 0] = (a * cos).addcmul_(b, sin, value=-1.0)
-    out[:, :, 1] = (b * cos).addcmul_(a, sin)

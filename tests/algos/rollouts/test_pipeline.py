@@ -165,6 +165,7 @@ def test_lag_is_counted_and_bounded(tiny_model: Path, tmp_path: Path) -> None:
     )
     assert rows[0]["update/importance_mean"] == pytest.approx(1.0, abs=1e-4)
     assert rows[0]["engine/prefix_hit_frac"] > 0.3  # three chains of one prompt
+    assert rows[0]["engine/read_again_frac"] < 0.2
     assert all("time/wait_s" in r for r in rows)
     assert not list((tmp_path / "ahead").glob("*"))
 

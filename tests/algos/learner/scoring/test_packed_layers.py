@@ -22,9 +22,10 @@ from turngym.algos.learner.attention.span_attention import attend, attend_backwa
 from turngym.algos.learner.attention.tree_attention import NAME, TreeLayout, attending
 from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
+from turngym.algos.learner.importance_weights import Protection, weighed
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.scoring import head_scores as heads
-from turngym.algos.learner.scoring import scoring
+from turngym.algos.learner.scoring import layer_parts, scoring
 from turngym.algos.learner.scoring.kept_memory import KeptMemory
 from turngym.algos.learner.scoring.packed_layers import PackedLayers, why_not_packed
 from turngym.algos.learner.scoring.token_scores import token_scores
@@ -62,6 +63,73 @@ def test_spans_attend_as_one_mask_does(seed: int, queries: int) -> None:
     one.backward(grad)
     for mine, x in zip(slopes, wanted, strict=True):
         torch.testing.assert_close(mine, x.grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_compiled_parts_compute_as_torch_does(threads: int, temperature: float) -> None:
+    """Roundings are in the same places, so few numbers differ, and those by one rounding."""
+    layer_kernels = pytest.importorskip("turngym.algos.learner.scoring.layer_kernels")
+    n, heads, group, width = 300, 2, 3, 8
+    rng = torch.Generator().manual_seed(0)
+
+    def numbers(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=rng)
+
+    def half(*shape: int) -> torch.Tensor:
+        return numbers(*shape).bfloat16()
+
+    x, added, weight, angles = numbers(n, 48), half(n, 48), numbers(48), numbers(n, width // 2)
+    turns = angles.cos(), angles.sin(), 0.5
+    gated, grad, qkv = 3 * half(n, 80), half(n, 40), half(n, heads * (group + 2) * width)
+    of_heads = (half(heads, n, group * width), *numbers(2, heads, n, width))
+    logits, targets, towards = (
+        3 * half(n, 40),
+        torch.randint(40, (n,), generator=rng),
+        numbers(2, n),
+    )
+
+    def everything(parts: Any) -> list[torch.Tensor]:
+        found = [*parts.norm(x, weight, 1e-5), *parts.norm(x, weight, 1e-5, added)]
+        found += parts.norm_backward(half(n, 48), x, weight, 1e-5, numbers(n, 48))
+        found += [parts.plus(x, added), parts.gate(gated), *parts.gate_backward(grad, gated)]
+        found += [*parts.turn(qkv, *turns, heads), parts.turn_backward(of_heads, *turns)]
+        out = torch.empty(3, n)
+        parts.measure(logits, targets, temperature, out)
+        for of_entropies in (towards[1], None):
+            slopes, grads = logits.clone(), (towards[0], of_entropies)
+            parts.slopes(slopes, targets, temperature, (out[2], out[1]), grads)
+            found.append(slopes)
+        return [*found, out]
+
+    before, state = torch.get_num_threads(), rng.get_state()
+    torch.set_num_threads(threads)
+    try:
+        mine = everything(layer_kernels)
+    finally:
+        torch.set_num_threads(before)
+    rng.set_state(state)
+    for own, wanted in zip(mine, everything(layer_parts), strict=True):
+        assert own.dtype == wanted.dtype
+        rough = own.dtype == torch.bfloat16
+        torch.testing.assert_close(own, wanted, rtol=2**-7 if rough else 1e-4, atol=1e-4)
+        assert (own != wanted).float().mean() < (0.02 if rough else 1.0)
+
+
+def test_no_bit_depends_on_the_number_of_threads() -> None:
+    layer_kernels = pytest.importorskip("turngym.algos.learner.scoring.layer_kernels")
+    x, weight = torch.randn(400, 48, generator=torch.Generator().manual_seed(0)), torch.ones(48)
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(layer_kernels.norm_backward(x.bfloat16(), x, weight, 1e-5, x))
+    finally:
+        torch.set_num_threads(before)
+    for total, of_weight in found[1:]:
+        assert torch.equal(total, found[0][0])
+        assert torch.equal(of_weight, found[0][1])
 
 
 def batch_of(seed: int) -> MicroBatch:
@@ -228,3 +296,45 @@ def test_padded_rows_of_a_large_model_fit_into_the_memory_for_them(
     sizes = [b.ids.numel() for _, b in models.batching(rows, list(range(len(rows))))]
     assert len(sizes) > 1
     assert longest <= max(sizes) <= round_up(3 * longest)
+
+
+def test_one_step_that_scores_for_itself_is_the_step_after_scoring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    forest = branching(3, turns=4)
+    rng = np.random.default_rng(0)
+    credits = Credits([rng.normal(size=r.n_act).astype(np.float32) for r in rows_of(forest)])
+    off = max(float(np.abs(r.sampled).mean()) for r in rows_of(forest)) + 50
+
+    def learner(**changes: Any) -> Learner:
+        recipe = make_recipe("grpo", {"optim.minibatches": 1, "optim.warmup_steps": 0} | changes)
+        made = LearnerSettings(precision="bfloat16")
+        return Learner(small("llama"), recipe, pad_id=0, settings=made)
+
+    def ref(one: Learner) -> dict[str, Any]:
+        return {"ref_logprobs": one.ref_logprobs(forest)}
+
+    guard = Protection(cap=1e-3, reject_above=off)
+    first, then = learner(), learner()
+    now = first.logprobs(forest)
+    apart, of_weights = weighed(credits, forest, now, 1e-3)
+    one = first.update(forest, ref(first) | {"old_logprobs": now}, apart)
+    done = then.update_scoring(forest, ref(then), credits, 1.0, guard)
+    assert done is not None
+    metrics, own = done
+    assert own is not None
+    assert all(np.array_equal(a, b) for a, b in zip(own, now, strict=True))
+    assert metrics == one | of_weights | {"update/rejected_frac": 0.0}
+    assert of_weights["update/importance_capped_frac"] > 0
+    for a, b in zip(first.policy.parameters(), then.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    # where a path must go, and where there are several steps, nothing happens
+    strict = Protection(cap=1e-3, reject_above=0.01)
+    steps = then.optimizer_steps
+    assert then.update_scoring(forest, ref(then), credits, 1.0, strict) is None
+    several = learner(**{"optim.epochs": 2})
+    assert several.update_scoring(forest, ref(several), credits, 1.0, guard) is None
+    assert (then.optimizer_steps, several.optimizer_steps) == (steps, 0)
+    for a, b in zip(first.policy.parameters(), then.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
