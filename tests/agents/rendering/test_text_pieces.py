@@ -62,9 +62,7 @@ def cut_blanks_off(made: Any) -> None:
 )
 def test_tokenizers_that_work_otherwise_have_none(made: Any, change: Any) -> None:
     change(made)
-    exact = TokenText(made)
-    assert exact._pieces is None
-    assert exact.decode(exact.encode("red <mask>")) == "red <mask>"
+    assert TokenText(made)._pieces is None
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
