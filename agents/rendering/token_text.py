@@ -11,6 +11,8 @@ from .text_pieces import TextPieces, text_pieces
 _REMEMBERED = 1 << 20
 """Tokens of encoded texts that are kept, at most some 40 MB: the paths of a group read the same
 observations again and again."""
+_SHORT, _TEXTS = 64, 1 << 13
+"""Decoded texts of at most so many tokens are kept too, at most so many of them."""
 
 _WRAPPED = ("encode", "_encode_plus", "decode", "_decode")
 _ANCHORS = ("a", "0", ".", "~", ">", "1", "e", "k", "Z")
@@ -42,6 +44,7 @@ class TokenText:
         front = self._anchor_text
         self._adds_blank = bool(front) and joined == f"{front} {front}"
         self._remembered: BoundedCache[str, list[int]] = BoundedCache(_REMEMBERED)
+        self._decoded: dict[tuple[int, ...], str] = {}
         self._pieces = None if self._backend is None else self._backend_pieces()
 
     def __reduce__(self) -> tuple[type[TokenText], tuple[Any]]:
@@ -78,8 +81,15 @@ class TokenText:
         """
         if not len(ids):
             return ""
-        text = self._raw_decode([*self._anchor, *map(int, ids)])
-        return text[len(self._anchor_text) :]
+        key = tuple(map(int, ids))
+        text = self._decoded.get(key)
+        if text is None:
+            text = self._raw_decode([*self._anchor, *key])[len(self._anchor_text) :]
+            if len(key) <= _SHORT:
+                if len(self._decoded) >= _TEXTS:
+                    self._decoded.clear()
+                self._decoded[key] = text
+        return text
 
     def _raw_encode(self, text: str) -> list[int]:
         if (backend := self._backend) is not None and _unset(backend):
