@@ -428,7 +428,7 @@ def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[
         raise BadValueError(
             f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
         )
-    if ids.min() < 0 or ids.max() >= vocabulary:
+    if ids.view(np.uint64).max() >= vocabulary:  # where those below 0 are huge
         bad = ids[(ids < 0) | (ids >= vocabulary)][0]
         raise BadValueError(f"engine: the context holds id {bad}; expected 0 to {vocabulary - 1}.")
     room = max_context - len(ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,9 @@ _STEP = np.float32(2.0**-24)
 BELOW_ONE = 1 - 2.0**-24
 """The greatest number that is drawn from [0, 1)."""
 _MAX_THREADS = 4  # the compiled loops run on one of them
+_WORD = 2**64 - 1
+_ZEROS = np.zeros(4, dtype=np.uint64)
+_KEPT = threading.local()  # a thread's generator, set to a stream's beginning whenever one is asked
 _COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
 
 
@@ -92,7 +96,18 @@ def uniforms(seed: int, n: int) -> npt.NDArray[np.float32]:
 
     A counter-based generator keyed by the seed: number t depends on nothing but (seed, t).
     """
-    stream = np.random.Philox(key=seed % 2**128)
+    stream = getattr(_KEPT, "stream", None)
+    if stream is None:  # making one takes many times as long as setting it
+        stream = _KEPT.stream = np.random.Philox(key=0)
+    key = np.array([seed & _WORD, seed >> 64 & _WORD], dtype=np.uint64)
+    stream.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": _ZEROS, "key": key},
+        "buffer": _ZEROS,
+        "buffer_pos": 4,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
     return (stream.random_raw(n) >> np.uint64(40)).astype(np.float32) * _STEP
 
 

@@ -14,6 +14,9 @@ from ..rendering.token_text import TokenText
 
 Ids = npt.NDArray[np.int64]
 _FIRST_WINDOW = 12
+_SHORT = 32
+"""Most tokens of an action whose verdict is remembered: a group's paths begin alike."""
+_REMEMBERED = 1 << 14
 
 
 class StopRules:
@@ -36,6 +39,7 @@ class StopRules:
         self._stops: list[tuple[str, ...]] = []
         self._watch = np.zeros((0, vocabulary), dtype=bool)
         self._ending: dict[tuple[int, int], bool] = {}  # by set and token, once it was seen
+        self._hits: dict[tuple[int, bytes], bool] = {}  # of the latest actions, which come again
 
     def index(self, stop: tuple[str, ...]) -> int:
         """Return the number of a set of stop strings, for :meth:`suspects`.
@@ -66,10 +70,21 @@ class StopRules:
 
     def hit(self, which: int, action: Sequence[int] | Ids) -> bool:
         """True if the last token of ``action`` completed a stop string of set ``which``."""
+        if not self._stops[which]:
+            return False
+        if len(action) > _SHORT:
+            return self._completes(which, action)
+        key = which, np.asarray(action, dtype=np.int64).tobytes()
+        if (hit := self._hits.get(key)) is None:
+            hit = self._completes(which, action)
+            if len(self._hits) >= _REMEMBERED:
+                self._hits.clear()
+            self._hits[key] = hit
+        return hit
+
+    def _completes(self, which: int, action: Sequence[int] | Ids) -> bool:
         stops = self._stops[which]
         token = int(action[-1])
-        if not stops:
-            return False
         if (ending := self._ending.get((which, token))) is None:
             ending = self._ending[which, token] = self._may_end(which, token)
         if not ending:

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...envs.utils.bounded_cache import BoundedCache
+from .text_pieces import TextPieces, text_pieces
 
 _REMEMBERED = 1 << 20
 """Tokens of encoded texts that are kept, at most some 40 MB: the paths of a group read the same
 observations again and again."""
+_SHORT, _TEXTS = 64, 1 << 13
+"""Decoded texts of at most so many tokens are kept too, at most so many of them."""
 
 _WRAPPED = ("encode", "_encode_plus", "decode", "_decode")
 _ANCHORS = ("a", "0", ".", "~", ">", "1", "e", "k", "Z")
@@ -29,6 +32,7 @@ class TokenText:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._backend = _plain_backend(tokenizer)
+        self._pieces: TextPieces | None = None  # anchors are encoded by the tokenizer itself
         self._anchors: list[tuple[str, list[int]]] = []
         for text in _ANCHORS:
             ids = self._raw_encode(text)
@@ -40,6 +44,8 @@ class TokenText:
         front = self._anchor_text
         self._adds_blank = bool(front) and joined == f"{front} {front}"
         self._remembered: BoundedCache[str, list[int]] = BoundedCache(_REMEMBERED)
+        self._decoded: dict[tuple[int, ...], str] = {}
+        self._pieces = None if self._backend is None else self._backend_pieces()
 
     def __reduce__(self) -> tuple[type[TokenText], tuple[Any]]:
         return TokenText, (self._tokenizer,)  # a copy remembers nothing
@@ -75,13 +81,28 @@ class TokenText:
         """
         if not len(ids):
             return ""
-        text = self._raw_decode([*self._anchor, *map(int, ids)])
-        return text[len(self._anchor_text) :]
+        key = tuple(map(int, ids))
+        text = self._decoded.get(key)
+        if text is None:
+            text = self._raw_decode([*self._anchor, *key])[len(self._anchor_text) :]
+            if len(key) <= _SHORT:
+                if len(self._decoded) >= _TEXTS:
+                    self._decoded.clear()
+                self._decoded[key] = text
+        return text
 
     def _raw_encode(self, text: str) -> list[int]:
         if (backend := self._backend) is not None and _unset(backend):
+            if self._pieces is not None and (ids := self._pieces.encode(text)) is not None:
+                return ids
             return backend.encode(text, add_special_tokens=False).ids
         return [int(i) for i in self._tokenizer.encode(text, add_special_tokens=False)]
+
+    def _backend_pieces(self) -> TextPieces | None:
+        backend = self._backend
+        return text_pieces(
+            backend, lambda piece: backend.encode(piece, add_special_tokens=False).ids
+        )
 
     def _raw_decode(self, ids: Sequence[int]) -> str:
         if self._backend is not None:

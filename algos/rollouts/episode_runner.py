@@ -31,6 +31,7 @@ from .expert_hints import demonstrate
 from .seeds import seed_at
 
 _DEMONSTRATION = -3
+_NONE: Ids = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(slots=True)
@@ -286,10 +287,11 @@ class EpisodeRunner:
         """
         context, done, info = handle.now, result.done, result.info
         opener, gold = self._gold(handle) if self.record_gold and not context.ids else ([], ())
+        inner = text_env(handle.env)
         last = Turn(
             parent=context.parent,
             edge=context.edge,
-            obs_ids=np.asarray([] if context.given else context.obs_ids, dtype=np.int64),
+            obs_ids=_ids([] if context.given else context.obs_ids),
             act_ids=done.ids,
             logprobs=done.logprobs,
             entropies=done.entropies,
@@ -304,11 +306,11 @@ class EpisodeRunner:
             stop=done.stop,
             previous=None if handle.last == context.parent else handle.last,
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
-            debug_info=_debug_info(text_env(handle.env)),
+            debug_info=_debug_info(inner),
             state=result.state,
-            gold_opener=np.asarray(opener, dtype=np.int64),
+            gold_opener=_ids(opener),
             gold=gold,
-            hinted_prompt=np.asarray(result.hinted_prompt, dtype=np.int64),
+            hinted_prompt=_ids(result.hinted_prompt),
         )
         for part in _parts(last, cuts, len(tree.turns)) if cuts else [last]:
             if part.partial:
@@ -319,10 +321,10 @@ class EpisodeRunner:
         context.parent = handle.last = len(tree.turns)
         context.edge = Edge.CONTINUE
         if last.status == "running" and not self._prepare(handle, result.observation, info):
-            status, metrics = cut_short(text_env(handle.env))
+            status, metrics = cut_short(inner)
             last = replace(last, status=status, overflow=True, metrics=metrics)
         if self.record_states and last.status not in ("running", "env_error"):
-            last = replace(last, end_state=text_env(handle.env).state_digest())
+            last = replace(last, end_state=inner.state_digest())
         tree.add(last)
         if last.status != "running":
             self.leave(handle)
@@ -458,6 +460,10 @@ def cut_short(env: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], 
     )
 
 
+def _ids(given: Sequence[int]) -> Ids:
+    return np.asarray(given, dtype=np.int64) if len(given) else _NONE
+
+
 def _debug_info(env: TextEnv[Any, Any]) -> Mapping[str, Any]:
     episode = env.episode
     return {} if episode.status == "env_error" else dict(env.debug_info(episode))
@@ -476,11 +482,10 @@ def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:
             rewards=turn.rewards[start:stop],
         )
         if not first:
-            none = np.zeros(0, dtype=np.int64)
             part = replace(
-                part, parent=at + number - 1, edge=Edge.CONTINUE, obs_ids=none, previous=None
+                part, parent=at + number - 1, edge=Edge.CONTINUE, obs_ids=_NONE, previous=None
             )
-            part = replace(part, gold_opener=none, gold=())
+            part = replace(part, gold_opener=_NONE, gold=())
         if not last:
             part = replace(part, partial=True, status="running", metrics=(), reward_terms=())
             part = replace(part, verdict=0, valid=True, action="", stop="length")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE_WORDS = frozenset({"a", "an", "the"})
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
@@ -21,6 +22,8 @@ def normalise_answer(text: str) -> str:
     quotes and other non-ASCII signs stay.
     """
     bare = text.lower().translate(_PUNCTUATION)
+    if bare.isascii() and bare.isprintable():  # then words end at blanks alone
+        return " ".join([word for word in bare.split() if word not in _ARTICLE_WORDS])
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 

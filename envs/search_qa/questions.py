@@ -89,7 +89,9 @@ class Drawer:
 
     def draw(self, pool: int, rng: np.random.Generator) -> Question:
         """A question about things of ``pool`` (0 train, 1 dev, 2 test)."""
-        count, kinds, shares = self.choices[int(rng.integers(len(self.choices)))]
+        # drawing one of one takes nothing from the stream, but its time
+        which = int(rng.integers(len(self.choices))) if len(self.choices) > 1 else 0
+        count, kinds, shares = self.choices[which]
         kind = kinds[bisect_left(shares, rng.random())]
         maker = _Maker(self, pool, rng)
         for _ in range(_TRIES):

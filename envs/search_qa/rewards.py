@@ -178,8 +178,13 @@ def count_evidence(state: Searched, question: Question) -> int:
     """How many facts of the plan were shown; without a plan, whether an answer was."""
     if not question.plan:
         return int(is_answer_shown(state, question))
-    found = frozenset(state.found)
-    return sum(not found.isdisjoint(probe.passages) for probe in question.plan)
+    count = 0
+    for probe in question.plan:
+        for passage in probe.passages:
+            if passage in state.found:
+                count += 1
+                break
+    return count
 
 
 def iterate_pieces(episode: Episode[Any], action: str | None = None) -> Iterator[Piece]:

@@ -147,9 +147,9 @@ class KvPool:
         """
         if not self._make_room(length, keep, wanted=1):
             return None
-        index = self._slots.index(None)
+        index = self._taken.find(0)
         row = Row(index, busy=True, used=self._tick())
-        self._slots[index] = row
+        self._slots[index], self._taken[index] = row, 1
         return row
 
     def extend(self, row: Row, length: int, cut: int) -> bool:
@@ -196,7 +196,7 @@ class KvPool:
     def clear(self) -> None:
         """Forget everything; the memory is written again as rows grow."""
         self._by_handle.clear()
-        self._slots = [None] * len(self._slots)
+        self._slots, self._taken = [None] * self.rows, bytearray(self.rows)
         self.lengths[:] = 0
 
     def wipe(self) -> None:
@@ -256,6 +256,7 @@ class KvPool:
         self.lengths[pair] = self.lengths[flipped]
         first, second = self._slots[a], self._slots[b]
         self._slots[a], self._slots[b] = second, first
+        self._taken[a], self._taken[b] = self._taken[b], self._taken[a]
         if first is not None:
             first.index = b
         if second is not None:
@@ -264,7 +265,7 @@ class KvPool:
     def _make_room(self, length: int, keep: Row | None, wanted: int) -> bool:
         """Grow, then evict, until ``wanted`` rows are free and rows hold ``length`` tokens."""
         positions = self._positions_for(length)
-        if positions == self._held and self._slots.count(None) >= wanted:
+        if positions == self._held and self._taken.count(0) >= wanted:
             return True
         allowed = self._rows_allowed(positions)
         pinned = sum(row is not None and (row.busy or row is keep) for row in self._slots)
@@ -310,7 +311,7 @@ class KvPool:
 
     def _free_if_unused(self, row: Row) -> None:
         if not row.busy and not row.handles:
-            self._slots[row.index] = None
+            self._slots[row.index], self._taken[row.index] = None, 0
             self.lengths[row.index] = 0
 
     def _rebuild(self, rows: int, positions: int) -> None:
@@ -337,7 +338,7 @@ class KvPool:
         self.lengths[: len(live)] = old_lengths[source]
         for index, row in enumerate(live):
             row.index = index
-            self._slots[index] = row
+            self._slots[index], self._taken[index] = row, 1
 
     def _allocate(self, rows: int, positions: int) -> None:
         s = self.shape
@@ -350,6 +351,7 @@ class KvPool:
         self.tokens = np.zeros((rows, positions), dtype=np.int64)
         self.lengths = np.zeros(rows, dtype=np.int64)
         self._slots: list[Row | None] = [None] * rows
+        self._taken = bytearray(rows)  # 1 where a slot holds a row: found sooner than None is
 
     def _window(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Return a tensor of this shape that lies in the fixed memory, layer by layer."""

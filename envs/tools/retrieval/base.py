@@ -12,6 +12,8 @@ from ...core.errors import EnvFault
 
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORDS = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_ASCII = "".join(chr(i).lower() if chr(i).isalnum() else " " for i in range(128))
+"""A table for ``str.translate``: letters in lower case, digits, and blanks for all else."""
 
 
 class Hit(NamedTuple):
@@ -73,6 +75,8 @@ def words(text: str) -> list[str]:
 
     Chinese and Japanese characters count as one word each, since no blanks part their words.
     """
+    if text.isascii() and "'" not in text:
+        return text.translate(_ASCII).split()
     folded = text.casefold()
     if not folded.isascii():
         folded = unicodedata.normalize("NFKC", folded).replace("\u2019", "'").casefold()
