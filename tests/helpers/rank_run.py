@@ -18,12 +18,8 @@ from turngym.algos.rollouts import Chains
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.trainer import train
 
-<<<<<<< HEAD
 assert letters_world.Letters and straggler_world.Stragglers  # noqa: PT018 - registered
-=======
-assert letters_world.Letters
 STEPS = 3
->>>>>>> wt-m24
 OPTIM = Optim(lr=3e-3, critic_lr=1e-2, minibatches=2)
 
 
@@ -49,7 +45,6 @@ def setup(name: str, model: str, steps: int) -> TrainConfig:
     )
 
 
-<<<<<<< HEAD
 def partial(model: str, steps: int) -> TrainConfig:
     """A run whose steps leave some of their groups to the next ones."""
     made = setup("grpo", model, steps)
@@ -58,21 +53,17 @@ def partial(model: str, steps: int) -> TrainConfig:
     return dataclasses.replace(made, recipe=recipe, env=env, evals=(), partial_rollouts=0.3)
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    for job in json.loads(sys.argv[1]):
-        made = partial(job["model"], job["steps"])
-        if job["recipe"] != "partial":
-            made = setup(job["recipe"], job["model"], job["steps"])
-        train(made, Path(job["folder"]))
-=======
+def setup_of(name: str, model: str, steps: int) -> TrainConfig:
+    """A run of a recipe by name, or ``partial``."""
+    return partial(model, steps) if name == "partial" else setup(name, model, steps)
+
+
 def work(jobs: list[dict[str, Any]]) -> None:
     """Train the model of each job, as the other processes do."""
     torch.set_num_threads(1)
     for job in jobs:
-        train(setup(job["recipe"], job["model"], job["steps"]), Path(job["folder"]))
+        train(setup_of(job["recipe"], job["model"], job["steps"]), Path(job["folder"]))
 
 
 if __name__ == "__main__":
     work(json.loads(sys.argv[1]))
->>>>>>> wt-m24

@@ -10,7 +10,7 @@ import pytest
 import torch
 from filelock import FileLock
 from helpers.process_pair import run_pair
-from helpers.rank_run import STEPS, setup
+from helpers.rank_run import STEPS, partial, setup
 
 from turngym.algos.training.trainer import train
 
@@ -34,16 +34,22 @@ def pair(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _play(root: Path, model: str) -> None:
     for recipe in ("grpo", "ppo"):
         train(setup(recipe, model, STEPS), root / f"{recipe}-1")
+    train(partial(model, STEPS), root / "partial-1")
     # begun by one process, ended by two
     _forget_after_2(root / "ppo-1", root / "ppo-1-2")
+    _forget_after_2(root / "partial-1", root / "partial-1-2")
+    names = "grpo-2", "ppo-2", "ppo-1-2", "partial-2", "partial-1-2"
+    parts = [(name, STEPS) for name in names] + [("partial-2-2", 2), ("partial-2-2", STEPS)]
     jobs = [
-        {"recipe": recipe, "model": model, "steps": STEPS, "folder": str(root / name)}
-        for recipe, name in (("grpo", "grpo-2"), ("ppo", "ppo-2"), ("ppo", "ppo-1-2"))
+        {"recipe": name.partition("-")[0], "model": model, "steps": n, "folder": str(root / name)}
+        for name, n in parts
     ]
     run_pair(root, jobs)
     # begun by two, ended by one
     _forget_after_2(root / "ppo-2", root / "ppo-2-1")
     train(setup("ppo", model, STEPS), root / "ppo-2-1")
+    _forget_after_2(root / "partial-2", root / "partial-2-1")
+    train(partial(model, STEPS), root / "partial-2-1")
 
 
 def _forget_after_2(source: Path, target: Path) -> None:

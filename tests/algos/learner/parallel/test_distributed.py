@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-<<<<<<< HEAD
-from helpers.rank_run import partial, setup
-=======
 from helpers.process_pair import TESTS, launch
 from helpers.rank_run import STEPS
->>>>>>> wt-m24
 from safetensors.torch import load_file
 
 from turngym.algos.runs.metrics import without_times
@@ -52,66 +48,9 @@ ACCELERATE = (
 )  # fmt: skip
 
 
-<<<<<<< HEAD
-def launched(launcher: tuple[str, ...], jobs: list[dict[str, Any]]) -> str:
-    """Two processes at a free port; what they printed."""
-    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-m", *launcher, str(TESTS / "helpers" / "rank_run.py"), json.dumps(jobs)],
-        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said[-4000:]
-    return said
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def runs(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> Runs:
-    root = tmp_path_factory.mktemp("ranks")
-    model = str(tiny_model)
-    train(setup("grpo", model, STEPS), root / "grpo-1")
-    train(setup("ppo", model, STEPS), root / "ppo-1")
-    train(partial(model, STEPS), root / "partial-1")
-    # begun by one process, ended by two
-    forget_after_2(root / "ppo-1", root / "ppo-1-2")
-    forget_after_2(root / "partial-1", root / "partial-1-2")
-    names = "grpo-2", "ppo-2", "ppo-1-2", "partial-2", "partial-1-2"
-    parts = [(name, STEPS) for name in names] + [("partial-2-2", 2), ("partial-2-2", STEPS)]
-    jobs = [
-        {"recipe": name.partition("-")[0], "model": model, "steps": n, "folder": str(root / name)}
-        for name, n in parts
-    ]
-    output = launched(TORCHRUN, jobs)
-    # begun by two, ended by one
-    forget_after_2(root / "ppo-2", root / "ppo-2-1")
-    train(setup("ppo", model, STEPS), root / "ppo-2-1")
-    forget_after_2(root / "partial-2", root / "partial-2-1")
-    train(partial(model, STEPS), root / "partial-2-1")
-    return Runs(root, output)
-
-
-def forget_after_2(source: Path, target: Path) -> None:
-    """The run as it was when it died in its third step."""
-    shutil.copytree(source, target)
-    shutil.rmtree(target / "checkpoints" / f"step-{STEPS:06d}")
-    (target / "result.json").unlink()
-=======
 @pytest.fixture
 def runs(pair: Path) -> Runs:
     return Runs(pair)
->>>>>>> wt-m24
 
 
 @pytest.mark.parametrize("recipe", ["grpo", "ppo"])
