@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
 from ...envs.core.errors import BadValueError
 from ..models.loading import load_model, load_tokenizer, resolve_device, resolve_dtype
 from .base import CopiedEngine
@@ -54,16 +52,10 @@ def host_engine(
         dtype=str(dtype).removeprefix("torch."),
         max_batch=settings.max_batch,
         can_sleep=settings.vllm.sleep if settings.engine == "vllm" else sleep,
-        device=_receiving(settings, device),
+        device=exact_device(device),
+        receiver=engine.receiver() if settings.engine == "vllm" else None,  # type: ignore[attr-defined]
     )
     return EngineHost(hosted, weights_folder=weights_folder)
-
-
-def _receiving(settings: EngineSettings, device: torch.device) -> torch.device:
-    """Return where this process takes weights that are sent to it, one at a time."""
-    if settings.engine == "vllm" and settings.vllm.tensor_parallel > 1:
-        return torch.device("cpu")  # the cards are those of vLLM's own processes
-    return exact_device(device)
 
 
 def _check_sleep(settings: EngineSettings, device: str, sleep: bool) -> None:

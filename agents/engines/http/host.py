@@ -17,9 +17,9 @@ import torch
 
 from ....envs.core.errors import BadValueError, DataError, EpisodeError
 from ..base import Completion, Request, TrainingEngine
-from ..hand_over.arriving import Arrivals, ArrivingModule, tied_to
 from ..hand_over.forms import Form, check_fits
-from ..hand_over.group import GroupError, Membership, WeightGroup, card_of, group_backend
+from ..hand_over.group import GroupError, Membership
+from ..hand_over.receiver import OwnReceiver, Receiver
 from .weights import file_digest, fingerprint, load_weights, tokenizer_digest
 from .wire import Facts, WeightsId
 
@@ -45,6 +45,7 @@ class Hosted:
         max_batch: Actions that are sampled at a time.
         can_sleep: Whether the engine gives its card's memory back when it is told to.
         device: Where this process takes weights that are sent to it.
+        receiver: What takes them instead of this process; None where it does.
     """
 
     engine: TrainingEngine
@@ -55,6 +56,7 @@ class Hosted:
     max_batch: int
     can_sleep: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    receiver: Receiver | None = None
 
 
 class EngineHost:
@@ -80,7 +82,7 @@ class EngineHost:
         self._taking, self._counting = threading.Lock(), threading.Lock()
         self._reported = self._engine.stats
         self._running = 0
-        self._group: WeightGroup | None = None
+        self._receiver = hosted.receiver or OwnReceiver(hosted.device, hosted.shelf)
         self._offered: tuple[WeightsId, tuple[Form, ...]] | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -100,8 +102,8 @@ class EngineHost:
             weights=self.weights,
             can_sleep=hosted.can_sleep,
             folder=self._folder is not None,
-            group=group_backend(hosted.device) or "",
-            card=card_of(hosted.device),
+            group=self._receiver.backend,
+            cards=tuple(self._receiver.cards),
         )
 
     def metrics(self) -> dict[str, int]:
@@ -250,14 +252,23 @@ class EngineHost:
             EpisodeError: The others were not there in time.
         """
         with self._taking:
-            mine = group_backend(self._hosted.device)
-            if mine is None or (place.backend == "nccl" and mine != "nccl"):
+            mine = self._receiver.backend
+            if not mine or (place.backend == "nccl" and mine != "nccl"):
                 raise BadValueError(f"this server cannot join a group over {place.backend}.")
-            self._leave()
+            if place.rank + len(self._receiver.cards) > place.size:
+                raise BadValueError(
+                    f"this server has {len(self._receiver.cards)} members of a group, for which "
+                    f"there is no room from rank {place.rank} of {place.size} on."
+                )
+            self._offered = None
             try:
-                self._group = WeightGroup(place, self._hosted.device)
+                self._call(lambda: self._joined(place))
             except GroupError as fault:
                 raise EpisodeError(str(fault)) from None
+
+    def _joined(self, place: Membership) -> None:
+        self._receiver.leave()
+        self._receiver.join(place)
 
     def offer(self, wanted: WeightsId, group: str, forms: Sequence[Form]) -> None:
         """Get ready for weights: :meth:`take_sent` receives them.
@@ -267,7 +278,7 @@ class EngineHost:
             EpisodeError: This server is not in the group, or samples and does not end.
         """
         with self._taking:
-            if self._group is None or self._group.place.name != group:
+            if not group or self._receiver.group != group:
                 raise EpisodeError(f"this server is not in the group {group[:100]!r}.")
             came = {form.name: (form.shape, form.kind) for form in forms}
             if len(came) != len(forms):
@@ -285,32 +296,17 @@ class EngineHost:
         """
         with self._taking:
             offered, self._offered = self._offered, None
-            if self._group is None or offered is None or offered[0] != wanted:
+            if not self._receiver.group or offered is None or offered[0] != wanted:
                 raise EpisodeError("these weights were not offered.")
             try:
-                self._start(self._receive(wanted, offered[1], self._group)).result()
+                self._start(self._receive(wanted, offered[1])).result()
             except Exception as fault:
-                self._leave()  # so that the others notice
+                self._call(self._receiver.leave)  # so that the others notice
                 raise EpisodeError(f"the weights did not arrive: {fault}") from fault
 
-    async def _receive(self, wanted: WeightsId, forms: Sequence[Form], group: WeightGroup) -> None:
-        def receive(form: Form) -> torch.Tensor:
-            return group.broadcast(torch.empty(form.shape, dtype=form.dtype, device=group.device))
-
-        arrivals = Arrivals(forms, receive, tied_to(self._shelf))
-        group.begin()
-
-        def settle() -> None:
-            arrivals.finish()
-            group.settle()
-
-        await self._sync(wanted, ArrivingModule(self._shelf, arrivals), settle)
-
-    def _leave(self) -> None:
-        self._offered = None
-        if self._group is not None:
-            self._group.close()
-            self._group = None
+    async def _receive(self, wanted: WeightsId, forms: Sequence[Form]) -> None:
+        model, settle = self._receiver.incoming(forms)
+        await self._sync(wanted, model, settle)
 
     async def _sync(
         self, wanted: WeightsId, model: Any, settle: Callable[[], None] = lambda: None
@@ -360,7 +356,7 @@ class EngineHost:
     def close(self) -> None:
         """Give up what is being sampled and end the thread."""
         self._call(self._cancel)
-        self._leave()
+        self._call(self._receiver.leave)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -173,7 +173,7 @@ class GroupSender:
                 name=name,
                 host=meeting.host,
                 port=meeting.port,
-                size=1 + len(members),
+                size=1 + sum(counts),
                 rank=rank,
                 backend=backend,
                 join_s=min(JOIN_S, self._settings.weights_timeout_s),
@@ -182,8 +182,10 @@ class GroupSender:
 
         name = secrets.token_hex(8)
         backend: Backend = self._backend(members)
+        counts = [len(server.facts.cards) for server in members]
         joining = [
-            self._threads.submit(server.join, place(1 + at)) for at, server in enumerate(members)
+            self._threads.submit(server.join, place(1 + sum(counts[:at])))
+            for at, server in enumerate(members)
         ]
         problems: list[str] = []
         try:
@@ -201,7 +203,8 @@ class GroupSender:
 
     def _backend(self, members: Sequence[EngineServer]) -> Backend:
         """Return what all can speak: NCCL where everybody is on a card of his own."""
-        cards = [card_of(self._device), *(server.facts.card for server in members)]
+        cards = [card for server in members for card in server.facts.cards]
+        cards.append(card_of(self._device))
         able = group_backend(self._device) == "nccl" and all(
             server.facts.group == "nccl" for server in members
         )

@@ -31,7 +31,7 @@ _KINDS: Mapping[str, type[TurngymError]] = {
 _STOPS = frozenset(get_args(StopReason))
 _SAMPLING = ("max_tokens", "temperature", "top_p", "top_k", "stop", "top_logprobs")
 _ROUNDING = 1e-3
-_MAX_STOPS, _MAX_STOP_CHARS = 64, 1000
+_MAX_STOPS, _MAX_STOP_CHARS, _MAX_CARDS = 64, 1000, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Facts:
         folder: Whether it reads weights from a folder.
         group: What it speaks in a group that weights are sent through: gloo, nccl (and gloo); empty
             where it joins none.
-        card: The card that it takes weights on; empty for main memory.
+        cards: The cards of its members of a group, one or several; an empty name is main memory.
     """
 
     engine: str
@@ -95,7 +95,7 @@ class Facts:
     can_sleep: bool
     folder: bool
     group: str = ""
-    card: str = ""
+    cards: tuple[str, ...] = ("",)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON data."""
@@ -122,12 +122,21 @@ class Facts:
         if found.get("max_open") is not None:
             _integer(found["max_open"], "max_open", 1)
         held = None if found.get("weights") is None else WeightsId.read(found["weights"])
-        for name in ("group", "card"):
-            if not isinstance(found.get(name, ""), str) or len(found.get(name, "")) > 100:
-                raise ValueError(f"{name} is no short text")
+        cards = _read_members(found)
         names: dict[str, Any] = {k: found[k] for k in cls.__slots__ if k in found}
-        names["weights"] = held
+        names |= {"weights": held, "cards": cards}
         return cls(**names)
+
+
+def _read_members(found: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return a server's cards; older ones name none, and join no group."""
+    cards = found.get("cards", [""])
+    if not isinstance(cards, list) or not 0 < len(cards) <= _MAX_CARDS:
+        raise ValueError(f"cards is no list of at most {_MAX_CARDS} names")
+    for name in (found.get("group", ""), *cards):
+        if not isinstance(name, str) or len(name) > 100:
+            raise ValueError("group or a card is no short text")
+    return tuple(cards)
 
 
 def encode_request(request: Request, cache: int | None) -> dict[str, Any]:

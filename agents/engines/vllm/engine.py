@@ -33,6 +33,7 @@ from ..base import (
     step_failure,
 )
 from ..stopping import StopRules, end_ids
+from .receiver import CardsReceiver, SentToCards
 from .settings import VllmSettings
 from .setup import engine_arguments, import_vllm, kept_random_state, unseen_llvmlite
 from .weights import prove, reload, reload_file, write
@@ -197,7 +198,10 @@ class VllmEngine(CopiedEngine):
             self._asleep = False
 
     def _reload(self, model: Any) -> None:
-        """Give vLLM's processes the weights: in place, or through a file."""
+        """Give vLLM's processes the weights: in place, or through a file; or let them come."""
+        if isinstance(model, SentToCards):
+            model.arrive()
+            return
         if not self._spread:
             self._llm.collective_rpc(reload, args=(model,))
             return
@@ -205,6 +209,10 @@ class VllmEngine(CopiedEngine):
             path = str(Path(folder) / "weights.safetensors")
             write(model, path)
             self._llm.collective_rpc(reload_file, args=(path,))
+
+    def receiver(self) -> CardsReceiver | None:
+        """Return what takes weights that are sent to the processes of its cards; None for none."""
+        return CardsReceiver(self._llm.collective_rpc) if self._spread else None
 
     def _swap_adapter(self, model: Any) -> None:
         """Write the adapter down, load it under a new number, forget the one before."""

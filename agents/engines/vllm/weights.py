@@ -29,8 +29,13 @@ def plain_weights(model: Any) -> Weights:
 
 def reload(worker: Any, model: Any) -> None:
     """Runs beside vLLM's model: loads, and prepares again whatever was prepared from weights."""
+    reload_from(worker, plain_weights(model))
+
+
+def reload_from(worker: Any, weights: Weights) -> None:
+    """Do what :func:`reload` does with weights that come one after the other."""
     with torch.no_grad():
-        worker.model_runner.reload_weights(weights_iterator=plain_weights(model))
+        worker.model_runner.reload_weights(weights_iterator=weights)
 
 
 def write(model: Any, path: str) -> None:
@@ -45,9 +50,8 @@ def reload_file(worker: Any, path: str) -> None:
     """Do what :func:`reload` does with the weights of a file; each process takes its part."""
     from safetensors import safe_open
 
-    with torch.no_grad(), safe_open(path, framework="pt") as file:
-        weights = ((name, file.get_tensor(name)) for name in file.keys())  # noqa: SIM118
-        worker.model_runner.reload_weights(weights_iterator=weights)
+    with safe_open(path, framework="pt") as file:
+        reload_from(worker, ((name, file.get_tensor(name)) for name in file.keys()))  # noqa: SIM118
 
 
 @torch.no_grad()

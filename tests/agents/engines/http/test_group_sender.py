@@ -87,7 +87,7 @@ def test_adapters_arrive_merged_and_a_server_that_joins_late_is_taken_in(
         engine = by_group(urls, tokenizer, net)
         assert answers(engine) == own(net, tokenizer)
         first = engine._sender and engine._sender._group
-        served[1][1]._leave()  # as if it had been started anew
+        served[1][1]._receiver.leave()  # as if it had been started anew
         shake(net, "lora_B")
         engine.sync(net)
         assert {host.weights for _, host in served} == {engine._weights}
@@ -147,7 +147,7 @@ def test_without_a_group_they_go_as_files(
         with pytest.raises(EngineFault, match="cannot join a group over"):
             by_group([url], tokenizer, net, weights_timeout_s=1.0)
         monkeypatch.setattr(type(host), "join", join)
-        monkeypatch.setattr("turngym.agents.engines.http.host.group_backend", lambda _: None)
+        host._receiver.backend = ""
         with pytest.raises(BadValueError, match="cannot join one"):
             by_group([url], tokenizer, net)
         assert by_group([url], tokenizer, net, weights_by="auto")._sender is None

@@ -32,16 +32,19 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("by", ["group", "files"])
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize(
+    ("by", "tied", "cards"),
+    [("group", False, 1), ("group", True, 1), ("files", False, 1), ("group", False, 2)],
+)
 def test_the_server_samples_from_the_learner_s_new_weights(
-    tmp_path: Path, by: str, tied: bool
+    tmp_path: Path, by: str, tied: bool, cards: int
 ) -> None:
-    net = model("Qwen2", hidden_size=64, num_attention_heads=2, num_key_value_heads=1,
-                tie_word_embeddings=tied)  # fmt: skip
+    """With two cards each of their processes is in the group, and keeps its part of a weight."""
+    sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 2}
+    net = model("Qwen2", vocab_size=512, tie_word_embeddings=tied, **sizes)
     net.save_pretrained(tmp_path)
     TOKENIZER.save_pretrained(tmp_path)
-    own = VllmSettings(cache_gib=0.125)
+    own = VllmSettings(cache_gib=0.125, tensor_parallel=cards)
     host = host_engine(str(tmp_path), replace(FLOAT32, engine="vllm", vllm=own))
     net, tokenizer = load_model(tmp_path, device="cpu"), load_tokenizer(tmp_path)
     asked = [request(p % 300, seed=i, max_tokens=7) for i, p in enumerate(prompts(6))]
@@ -56,6 +59,7 @@ def test_the_server_samples_from_the_learner_s_new_weights(
                         p.add_(0.1 * torch.randn(p.shape, generator=rng))
                 engine.sync(net)
                 assert host.weights == engine._weights
+                assert len(host.facts().cards) == cards
                 assert (engine._file is None) == (by == "group")
                 here = TransformersEngine(net, tokenizer, dtype="float32", max_batch=8)
                 seen.append(ask(engine, *asked))
