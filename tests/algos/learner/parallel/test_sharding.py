@@ -87,6 +87,17 @@ def test_a_process_takes_its_shards_from_mapped_files(
     assert taken < row["whole"] + 2 * row["layer"] < 1.5 * row["whole"]
 
 
+def test_a_teacher_is_cut_up_from_a_mapped_file(found: dict[str, Any]) -> None:
+    """Before, each process loaded all of it in float32."""
+    row = found["taught"]
+    assert row["values"]
+    assert row["scores"]
+    assert row["format"] == "torch.float32"
+    assert not row["reference"]
+    taken = row["peak"] - row["file"]  # mapped; the policy's is gone when the teacher is cut up
+    assert 0.95 * row["whole"] < taken < row["whole"] + 2 * row["layer"]  # half of each
+
+
 def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -> None:
     row = found["checkpoint"]
     assert row == {"early": True, "moved": True, "step": 1, "weights": True, "moments": True}
