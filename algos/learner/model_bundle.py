@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,11 +340,17 @@ class Models:
         return TokenModel(model, self._temperature, self.settings.precision)
 
     def _load_teacher(self, name: str | None) -> TokenModel | None:
-        """Return the teacher, frozen, where the policy is."""
+        """Return the teacher, frozen, where the policy is.
+
+        One that will be cut up is its files, mapped, until then; with adapters it is loaded whole,
+        as a sum with them is rounded once.
+        """
         if name is None:
             return None
         device = next(self.policy.parameters()).device
-        model = load_model(name, device=device).eval().requires_grad_(False)
+        whole = self.team.alone or (Path(name) / "adapter_config.json").is_file()
+        dtype = "float32" if whole else "stored"
+        model = load_model(name, dtype=dtype, device=device).eval().requires_grad_(False)
         sizes = [int(m.config.vocab_size) for m in (self.policy, model)]
         if sizes[0] != sizes[1]:
             raise BadValueError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ..core.protocols import Floats
@@ -14,7 +15,11 @@ from .batching.rows import Row
 
 
 class UpdateLog:
-    """Collects the metrics of one update."""
+    """Collects the metrics of one update.
+
+    Numbers of the micro batches stay on their device until all are read at once: each read makes
+    the host wait for everything that the device was asked for.
+    """
 
     def __init__(self) -> None:
         self.parts: dict[str, float] = {}
@@ -24,6 +29,7 @@ class UpdateLog:
         self.dropped = [0, 0]
         self.differences: list[Floats] = []
         self.total_loss = 0.0
+        self._unread: list[tuple[str | None, float, Tensor]] = []
 
     def loss(self, loss: Tensor, parts: Mapping[str, Tensor], share: float) -> None:
         """Log one micro batch's loss and its parts.
@@ -34,10 +40,22 @@ class UpdateLog:
                 that were computed; a term of the loss is what the left-out paths add 0 to.
             share: Computed tokens by all tokens of the mini batch.
         """
-        self.total_loss += float(loss.detach())
+        self._unread.append((None, 1.0, loss.detach()))
         for name, value in parts.items():
-            scale = share if "_" in name else 1.0
-            self.parts[name] = self.parts.get(name, 0.0) + float(value) / scale
+            self._unread.append((name, share if "_" in name else 1.0, value.detach()))
+
+    def read(self) -> None:
+        """Add up what is still on the device."""
+        if not self._unread:
+            return
+        # every number format that a loss is made in is exact in double
+        numbers = torch.stack([value.double() for _, _, value in self._unread]).tolist()
+        for (name, scale, _), number in zip(self._unread, numbers, strict=True):
+            if name is None:
+                self.total_loss += number
+            else:
+                self.parts[name] = self.parts.get(name, 0.0) + number / scale
+        self._unread.clear()
 
     def left_out(self, n: int, of: int) -> None:
         """Log that ``n`` paths of a mini batch of ``of`` were not computed."""
@@ -64,6 +82,7 @@ class UpdateLog:
 
     def merge(self, ranks: Channel) -> None:
         """Add what the other processes computed."""
+        self.read()
         if ranks.world_size == 1:
             return
         everyone = ranks.everyone((self.total_loss, self.parts, self.differences))
@@ -74,6 +93,7 @@ class UpdateLog:
 
     def metrics(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """Return metrics by declared key; ``groups`` are the optimiser's, policy first."""
+        self.read()
         steps = len(self.norms) + self.skipped
         out = {f"loss/{name}": value / steps for name, value in self.parts.items()}
         out["update/loss"] = self.total_loss / steps

@@ -45,8 +45,10 @@ from turngym.algos.training.engines import RankRunner
 from turngym.envs.core.errors import EngineFault
 
 
-def learner(team: Team | None, net: Any, precision: Any) -> Learner:
-    recipe = make_recipe("grpo", {}, small=True)
+def learner(
+    team: Team | None, net: Any, precision: Any, name: str = "grpo", **changes: Any
+) -> Learner:
+    recipe = make_recipe(name, changes, small=True)
     optim = dataclasses.replace(recipe.optim, minibatches=1, grad_clip=1e9, lr=1e-2, warmup_steps=0)
     how = LearnerSettings(precision=precision, micro_batch_tokens=80)
     return Learner(net, dataclasses.replace(recipe, optim=optim), pad_id=0, settings=how, team=team)
@@ -279,6 +281,44 @@ def from_files(folder: Path) -> dict[str, Any]:
     return out
 
 
+def taught(folder: Path) -> dict[str, Any]:
+    """A teacher that is cut up from a mapped file in half precision, and what that takes."""
+    ranks = join_ranks("cpu")
+    path = folder / "teacher"
+    net = model("Qwen2", **(DEEP | {"vocab_size": 320})).to(torch.bfloat16)
+    net.save_pretrained(path)  # by the first
+    ranks.learner.everyone("written")
+    wide = dict(load_model(path, device="cpu").named_parameters())
+    made: list[Learner] = []
+
+    def build() -> None:
+        net = load_model(path, dtype="stored", device="cpu")
+        team = Team(ranks.learner, torch.device("cpu"), torch.float32)
+        teacher = {"teacher_logprobs.model": str(path)}
+        made.append(learner(team, net, "float32", "opd", **teacher))
+
+    peak = peak_bytes(build)
+    teacher = made[0].models.teacher
+    assert teacher is not None
+    shards = dict(teacher.model.named_parameters())
+    forest = branching(3, groups=2)
+    return {
+        "peak": peak,
+        "file": (path / "model.safetensors").stat().st_size,
+        "whole": sum(p.numel() * 4 for p in wide.values()),
+        "layer": sum(p.numel() * 4 for p in made[0].policy.model.layers[0].parameters()),
+        "reference": made[0].models.reference is not None,
+        "format": str(next(iter(shards.values())).dtype),
+        "values": all(torch.equal(shards[n].full_tensor(), p) for n, p in wide.items()),
+        "scores": all(
+            np.allclose(mine, own, atol=1e-5)  # the policy is the same model
+            for mine, own in zip(
+                made[0].teacher_logprobs(forest), made[0].logprobs(forest), strict=True
+            )
+        ),
+    }
+
+
 class NoTokenizer:
     def save_pretrained(self, _: Path) -> None:
         """Nothing is saved."""
@@ -479,6 +519,7 @@ def work(folder: Path) -> None:
         "turns": take_turns(),
         "files": from_files(places["files"]),
         "group": sent_through_a_group(places["served"]),
+        "taught": taught(places["files"]),
         "actors": actors_of_the_first(),
         "taken": taken_from_one_list(),
         "checkpoint": written_meanwhile(places["checkpoints"]),

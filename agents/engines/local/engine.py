@@ -58,6 +58,7 @@ class TransformersEngine(CopiedEngine):
         cache_gib: Memory for keys and values; None is 2 GiB on a CPU, half of what is free on CUDA.
         cuda_graphs: Whether decode steps of the packed decoder are captured as CUDA graphs.
         device: Where it samples; None is where the model is.
+        owned: Whether the model is this engine's alone, which may then sample from it itself.
 
     Attributes:
         live_first: Whether requests whose cache is alive are admitted before others that came
@@ -79,6 +80,7 @@ class TransformersEngine(CopiedEngine):
         cache_gib: float | None = None,
         cuda_graphs: bool = True,
         device: str | torch.device | None = None,
+        owned: bool = False,
     ) -> None:
         if max_batch < 1:
             raise BadValueError(f"engine: max_batch is {max_batch}; expected at least 1.")
@@ -93,7 +95,7 @@ class TransformersEngine(CopiedEngine):
         avoid_planned_kernels(place)
         graphs = DecodeGraphs(max_batch) if cuda_graphs and place.type == "cuda" else None
         form = resolve_dtype(dtype, place)
-        self._forward = choose_forward(model, form, longest, graphs, place)
+        self._forward = choose_forward(model, form, longest, graphs, place, owned=owned)
         if has_adapters(learner):
             self._forward.load(merged_view(learner))
         shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, place)
@@ -413,6 +415,7 @@ def build(source: EngineSource) -> TransformersEngine:
         max_context=source.max_context,
         cuda_graphs=source.cuda_graphs,
         device=source.device if source.elsewhere else None,
+        owned=model is None,
     )
 
 
@@ -422,11 +425,14 @@ def choose_forward(
     max_context: int,
     graphs: DecodeGraphs | None = None,
     device: torch.device | None = None,
+    *,
+    owned: bool = False,
 ) -> Forward:
     """Return the packed decoder where it knows the model, else the model's own forward.
 
     With numba on few cores the packed decoder's own loops are compiled. ``graphs`` captures the
-    packed decoder's steps on CUDA; ``device`` is where it computes, None where the model is.
+    packed decoder's steps on CUDA; ``device`` is where it computes, None where the model is. A
+    model that is ``owned`` may be kept in place of a copy.
 
     Raises:
         BadValueError: Neither can sample from it; the message says why.
@@ -440,7 +446,7 @@ def choose_forward(
         return FastDecoder(model, dtype, max_context, graphs, device)
     from .hf_forward import HfForward  # transformers is slow to import
 
-    return HfForward(model, dtype, max_context, device)
+    return HfForward(model, dtype, max_context, device, owned=owned)
 
 
 RESERVE = 0.08

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from ....envs.core.errors import BadValueError
+from ...models.lora import copy_modules
 from ..sampling import Draws
 from ..transfers import Parcel
 from .forward import Front, Ids, Piece, Ragged, grain_for, visible
@@ -94,6 +94,7 @@ class HfForward:
         dtype: Of the copy that samples.
         max_context: Longest sequence that will be fed.
         device: Where it computes; None is where the model is.
+        owned: Whether nobody else needs the model: it is then used itself, and changed.
 
     Raises:
         BadValueError: The model keeps state that is not keys and values of all past tokens, or
@@ -104,10 +105,17 @@ class HfForward:
     mixes = False
 
     def __init__(
-        self, model: Any, dtype: torch.dtype, max_context: int, device: torch.device | None = None
+        self,
+        model: Any,
+        dtype: torch.dtype,
+        max_context: int,
+        device: torch.device | None = None,
+        *,
+        owned: bool = False,
     ) -> None:
         _refuse_unfit(model)
-        self._model = copy.deepcopy(model).to(device, dtype).eval().requires_grad_(False)
+        own = model if owned else _copied(model, dtype, device)
+        self._model = own.to(device, dtype).eval().requires_grad_(False)  # a weight at a time
         if getattr(self._model, "_supports_sdpa", False):
             self._model.set_attn_implementation("sdpa")
         else:
@@ -285,6 +293,16 @@ class HfForward:
                     f"than without (largest difference {off:.3g}); it does not follow positions "
                     "and masks, so this engine cannot sample from it."
                 )
+
+
+def _copied(model: Any, dtype: torch.dtype, device: torch.device | None) -> Any:
+    """Return a copy of a model whose weights are written in their format and place at once."""
+
+    def part(weight: torch.Tensor) -> torch.Tensor:
+        to = dtype if weight.is_floating_point() else weight.dtype
+        return weight.detach().to(weight.device if device is None else device, to, copy=True)
+
+    return copy_modules(model, part)
 
 
 def _windows(model: Any, max_context: int) -> dict[str, int | None]:

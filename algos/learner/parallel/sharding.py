@@ -38,9 +38,9 @@ def shard(
 
     Gradients become the mean over processes. Not only the model's own forward may be run
     afterwards but, by :func:`within`, any use of its layers. A model in main memory reaches the
-    device one layer at a time, and never stands on it whole; nor does it change its number format
-    as a whole, so that one whose weights are mapped files costs no memory but its shards and a
-    layer.
+    device one layer at a time, and never stands on it whole; its number format changes when it is
+    cut up, so that one whose weights are mapped files costs no memory but its shards and less than
+    a layer.
 
     Args:
         model: A transformers model, or a critic on one.
@@ -54,26 +54,34 @@ def shard(
     if half:
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in _layers(model):
-        _set_format(layer, dtype)
-        fully_shard(layer, mesh=mesh, mp_policy=policy)
-    _set_format(model, dtype)  # what is left
+        _cut_up(layer, dtype, mesh=mesh, mp_policy=policy)
     for exact in _exact_parts(model):
-        fully_shard(exact, mesh=mesh)
+        _cut_up(exact, dtype, mesh=mesh)
     # The root gives its weights back too: else a pass without gradients would leave a copy that
     # the next step of the optimiser does not reach.
-    fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
+    _cut_up(model, dtype, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
     setattr(model, METHOD, lambda work: _owned(work()))
     register_fsdp_forward_method(model, METHOD)
 
 
-def _set_format(module: nn.Module, dtype: torch.dtype | None) -> None:
-    """Round weights that are not cut up yet, and widen those that learn to float32."""
-    for p in module.parameters():
-        if isinstance(p, DTensor) or not p.is_floating_point():
-            continue
-        rounded = p.data if dtype is None else p.data.to(dtype)
+def _cut_up(module: nn.Module, dtype: torch.dtype | None, **how: Any) -> None:
+    """Shard what is whole of a module; round the shards, and widen those that learn to float32.
+
+    The other way round each process would hold the module whole in float32 for a moment.
+    """
+    whole = [p for p in module.parameters() if not isinstance(p, DTensor)]
+    fully_shard(module, **how)
+    for p in whole:
+        p.data = p.data.new_empty(0)  # whoever still has it keeps no memory
+
+    def change(value: Tensor) -> Tensor:
+        if not isinstance(value, nn.Parameter) or not value.is_floating_point():
+            return value
+        rounded = value if dtype is None else value.to(dtype)
         # steps of a usual learning rate are lost in half precision
-        p.data = rounded.float() if p.requires_grad else rounded
+        return rounded.float() if value.requires_grad else rounded
+
+    module._apply(change)  # FSDP2's, which learns of the shards' new memory
 
 
 def within(model: Any, work: Callable[[], T]) -> T:

@@ -111,8 +111,8 @@ class Team:
         self._half = half
         for model in (policy, *others):
             shard(model, self.ranks.world_size, device, half, self._dtype)
-        if teacher is not None:  # its weights have a format of their own
-            shard(teacher, self.ranks.world_size, device, half)
+        if teacher is not None:  # float32, as where it is whole
+            shard(teacher, self.ranks.world_size, device, half, torch.float32)
 
     def _emptied(self, weight: Tensor) -> Tensor:
         """Return a weight's form, without its numbers."""

@@ -211,7 +211,8 @@ def checkpointed(recipe: str = "grpo", lane: CopyLane | None = None) -> Learner:
         precision="float32", shared_prefix=False, micro_batch_tokens=600,
         gradient_checkpointing=True,
     )  # fmt: skip
-    net = model("Qwen2", **(SIZES | {"num_hidden_layers": LAYERS}))
+    sizes: dict[str, Any] = SIZES | {"num_hidden_layers": LAYERS}
+    net = model("Qwen2", **sizes)
     made = Learner(net, make_recipe(recipe, {"optim.minibatches": 1}), pad_id=0, settings=how)
     if lane is not None:
         made.models.activations = Watched(lane)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from helpers.allocations import peak_bytes
-from helpers.engine_help import ask, engine, prompts, request, same
+from helpers.engine_help import TOKENIZER, ask, engine, prompts, request, same
 from helpers.small_models import model
 
+from turngym.agents.engines.base import EngineSource
+from turngym.agents.engines.local import engine as local
 from turngym.agents.engines.local import packed_decoder
+from turngym.agents.engines.local.engine import build
+from turngym.agents.engines.local.hf_forward import HfForward
 from turngym.agents.engines.local.packed_decoder import FastDecoder
 from turngym.agents.models.lora import (
     LoraSettings,
@@ -96,6 +101,40 @@ def test_an_engine_that_took_weights_is_as_one_made_from_them(
     for a, b in zip(ask(eng, *asked), ask(new, *asked), strict=True):
         same(a, b)
         assert a.logprobs.tolist() == b.logprobs.tolist()
+
+
+def test_a_model_with_its_own_forward_is_copied_once_or_not_at_all() -> None:
+    """Before, all weights were copied as they are, and only then brought into their format."""
+    net = large("Gemma", head_dim=8, vocab_size=4000)
+    copy = weight_bytes(net) // 2  # in half precision
+    made: list[HfForward] = []
+    beside = one_layer(net) + 2 * 4 * 4000 * 16  # logits of the proof
+    peak = peak_bytes(lambda: made.append(HfForward(net, torch.bfloat16, 64)))
+    assert copy < peak < copy + beside < 1.5 * copy
+    assert all(p.dtype == torch.float32 for p in net.parameters())
+    with torch.no_grad():  # training changes nothing before new weights are taken
+        net.lm_head.weight.zero_()
+    assert made[0]._model.lm_head.weight.any()
+    kept = peak_bytes(lambda: made.append(HfForward(net, torch.float32, 64, owned=True)))
+    assert kept < beside
+    assert made[1]._model is net
+
+
+def test_an_engine_keeps_a_model_that_was_loaded_for_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net, loaded = (model("Gemma", head_dim=8) for _ in range(2))
+    monkeypatch.setattr(local, "load_model", lambda *_, **__: loaded)
+    source = EngineSource(tokenizer=TOKENIZER, model="", dtype="float32", device="cpu", max_batch=4)
+    alone: Any = build(source)
+    shared: Any = build(replace(source, learner=net))
+    assert alone._forward._model is loaded
+    assert {id(p) for p in net.parameters()}.isdisjoint(
+        map(id, shared._forward._model.parameters())
+    )
+    asked = [request(p, seed=i) for i, p in enumerate(prompts(2))]
+    for a, b in zip(ask(alone, *asked), ask(shared, *asked), strict=True):
+        same(a, b)
 
 
 def adapted(net: Any, targets: tuple[str, ...] = ("all-linear",), std: float = 0.1) -> Any:

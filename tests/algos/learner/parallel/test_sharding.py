@@ -72,7 +72,10 @@ def test_shards_rest_while_the_engine_plays(found: dict[str, Any]) -> None:
 def test_a_process_takes_its_shards_from_mapped_files(
     found: dict[str, Any], stored: str, wanted: str
 ) -> None:
-    """Before, each process loaded the whole model, and copied it for the reference."""
+    """Before, each process loaded the whole model, and copied it for the reference.
+
+    Nor is a layer whole in float32 on its way.
+    """
     row = found["files"][f"{stored} as {wanted}"]
     assert row["values"]
     assert row["reference"]
@@ -81,10 +84,20 @@ def test_a_process_takes_its_shards_from_mapped_files(
     assert row["formats"] == [f"torch.{wanted}"] * 2
     # the mapped file is counted too, though it is the system's and all processes share it
     taken = row["peak"] - row["file"]
-    # half of the policy in float32, half of the reference, and a layer or two on their way
+    # half of the policy in float32, half of the reference, and less than a layer on its way
     shards = row["whole"] * (0.5 + 0.5 * {"float32": 1.0, "bfloat16": 0.5}[wanted])
-    assert 0.95 * shards < taken < shards + 2 * row["layer"]
-    assert taken < row["whole"] + 2 * row["layer"] < 1.5 * row["whole"]
+    assert 0.95 * shards < taken < shards + 0.6 * row["layer"] < 1.1 * row["whole"]
+
+
+def test_a_teacher_is_cut_up_from_a_mapped_file(found: dict[str, Any]) -> None:
+    """Before, each process loaded all of it in float32."""
+    row = found["taught"]
+    assert row["values"]
+    assert row["scores"]
+    assert row["format"] == "torch.float32"
+    assert not row["reference"]
+    taken = row["peak"] - row["file"]  # mapped; the policy's is gone when the teacher is cut up
+    assert 0.95 * row["whole"] < taken < row["whole"] + 0.6 * row["layer"]  # half of each
 
 
 def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -> None:
