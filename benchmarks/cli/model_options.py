@@ -20,6 +20,7 @@ from ...algos.runs.progress import Reporter, reporter
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.core.registration import find_environment
+from ..runtime.threads import give_memory_back
 
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress
@@ -93,7 +94,9 @@ def warmed(
         micro_batch_tokens=options.warm_start_micro_batch_tokens,
         render=render,
     )
-    return warm_start(model, env, settings, report, device=device)
+    made = warm_start(model, env, settings, report, device=device)
+    give_memory_back()  # the run that follows has other tensors than the imitation had
+    return made
 
 
 def model_path(
