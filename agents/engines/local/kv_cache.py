@@ -196,7 +196,8 @@ class KvPool:
     def clear(self) -> None:
         """Forget everything; the memory is written again as rows grow."""
         self._by_handle.clear()
-        self._slots, self._taken = [None] * self.rows, bytearray(self.rows)
+        self._slots = [None] * len(self._slots)
+        self._taken = bytearray(len(self._slots))
         self.lengths[:] = 0
 
     def wipe(self) -> None:

@@ -123,3 +123,10 @@ def test_broken_logits_are_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = draw(logits, knobs(1), grid(1))
     with pytest.raises(BadValueError, match="not finite"):
         drawn.check_finite()
+
+
+@given(st.lists(st.tuples(st.integers(-(2**40), 2**130), st.integers(1, 20)), max_size=4))
+def test_a_stream_is_that_of_a_generator_made_for_it(asked: list[tuple[int, int]]) -> None:
+    for seed, n in asked:
+        raw = np.random.Philox(key=seed % 2**128).random_raw(n)
+        assert (uniforms(seed, n) * 2.0**24 == raw >> np.uint64(40)).all()

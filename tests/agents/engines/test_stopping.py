@@ -140,3 +140,20 @@ def test_stops_with_a_tokenizer_that_drops_blanks() -> None:
     assert "</answer>" in exact.decode(ids[:n])
     assert "</answer>" not in exact.decode(ids[: n - 1])
     assert first_stop(rules, (" lamp",), ids) is not None
+
+
+def test_verdicts_that_are_remembered_are_those_that_were_found() -> None:
+    rules, words = StopRules(EXACT, len(TOKENIZER), frozenset()), ("red", " lamp", "</b>", ">")
+    stops = ("</b>",), ("lamp>",)
+    actions = [EXACT.encode(first + second) for first in words for second in words]
+    actions.append(EXACT.encode("red lamp " * 40 + "</b>"))  # too long to be remembered
+    for stop in stops:
+        found = []
+        for action in actions:
+            fresh = StopRules(EXACT, len(TOKENIZER), frozenset())
+            found.append(fresh.hit(fresh.index(stop), action))
+        assert any(found)
+        assert not all(found)
+        for _ in range(2):
+            assert [rules.hit(rules.index(stop), action) for action in actions] == found
+    assert len(rules._hits) == len(stops) * (len(actions) - 1)

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,3 +48,13 @@ def test_normalising_twice_changes_nothing_more(text: str) -> None:
     once = normalise_answer(text)
     assert " ".join(once.split()) == once
     assert exact_match(text, [text.upper() if text.upper().lower() == text.lower() else text])
+
+
+@given(
+    st.lists(st.sampled_from(["a", "an ", "The", "theme", "-", " ", "\n", "\x1c", "’", "é", "."]))
+)
+def test_plain_texts_are_normalised_as_all_others(parts: list[str]) -> None:
+    bare = "".join(parts).lower().replace("-", "").replace(".", "")
+    assert normalise_answer("".join(parts)) == " ".join(
+        re.sub(r"\b(a|an|the)\b", " ", bare).split()
+    )

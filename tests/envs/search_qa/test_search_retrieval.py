@@ -1,4 +1,5 @@
 import pickle
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -152,3 +153,9 @@ def test_an_index_without_a_reload_pickles_whole() -> None:
     index = Bm25(corpus(TEXTS), name="a")
     twin = pickle.loads(pickle.dumps(index))
     assert twin.search(["wolf"], 2) == index.search(["wolf"], 2)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_words_of_plain_texts_are_runs_of_letters_and_digits(text: str) -> None:
+    bare = re.sub(r"'s\b", "", text.casefold()).replace("'", "")
+    assert words(text) == re.findall(r"[a-z0-9]+", bare)
