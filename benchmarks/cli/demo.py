@@ -46,13 +46,16 @@ REAL_MINUTES = 15.0
 some one minute each, the imitation) two cores need less than half an hour."""
 REAL_RECIPE: Mapping[str, Any] = {
     "groups_per_step": 8,
-    "rollout.n": 6,
-    "optim.lr": 1e-5,
+    "rollout.n": 8,
+    "optim.lr": 3e-5,
     "optim.warmup_steps": 2,
+    "optim.minibatches": 1,
+    "loss.kl.coef": 0.0,
     "loss.entropy_coef": 0.0,
 }
-"""Without the entropy bonus: in a step without a right answer it is the only gradient, and AdamW
-makes a whole step of it."""
+"""One optimiser step a batch and no reference, so that the update's own pass is the only one; and
+without the entropy bonus: in a step without a right answer it is the only gradient, and AdamW makes
+a whole step of it."""
 AS_IT_IS = "as-it-is-dev.txt"
 """File of the episodes that the real model played before it learned anything."""
 MICRO_BATCH_TOKENS = 2048
@@ -157,9 +160,7 @@ def _show_real_model(command: Command, name: str) -> None:
     model = model_path(name, (), "model")
     env = EnvConfig(id=ENV, settings=REAL_SETTINGS)
     what = EvalConfig(name="dev", env=env, split="dev", n=command.n or REAL_TASKS)
-    report.note(
-        f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English, greedily"
-    )
+    report.note(f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English")
     first = _evaluate_as_it_is(model, what, command, report)
     report.note(first.summary_line(0))
     options = WarmStartOptions(
@@ -179,7 +180,6 @@ def _show_real_model(command: Command, name: str) -> None:
         seed=command.seed,
         max_tokens=REAL_TOKENS,
         eval_every=0,
-        eval_temperature=0.0,
         checkpoint_every=5,
         **vars(command.sampler),
     )
@@ -212,7 +212,7 @@ def _evaluate_as_it_is(
 ) -> Evaluation:
     from ...algos.evaluation.lm_agent import TokenAgent
 
-    agent = TokenAgent(model, max_tokens=REAL_TOKENS, temperature=0.0, engine=command.sampler)
+    agent = TokenAgent(model, max_tokens=REAL_TOKENS, engine=command.sampler)
     return agent.evaluate(what.make(), report)
 
 
@@ -229,7 +229,7 @@ def tell_three(first: Evaluation, result: RunResult, folder: Path) -> list[str]:
     """Return lines on what the model does as it is, after imitation, and after learning."""
     from ...algos.training.run_writer import read_first_episode
 
-    lines = ["the first question, greedily, and all of them:"]
+    lines = ["the first question greedily, and all of them, sampled and greedily:"]
     name = first.name
     moments = (
         ("as it is", [first.score()], AS_IT_IS),
@@ -239,8 +239,9 @@ def tell_three(first: Evaluation, result: RunResult, folder: Path) -> list[str]:
     for when, scores, file in moments:
         if scores and scores[0].n:
             greedy = scores[0].greedy or scores[0]
-            searches, solved = greedy.metrics["searches"], greedy.success.mean
-            lines.append(f"  {when}: {searches:.2f} searches per question, {solved:.1%} right")
+            searches = greedy.metrics["searches"]
+            right = f"{scores[0].success.mean:.1%} and {greedy.success.mean:.1%} right"
+            lines.append(f"  {when}: {right}, {searches:.2f} searches per question greedily")
             episode = read_first_episode(folder / "trajectories" / file, "greedy")
             lines += [f"    {line}" for line in episode]
     return lines
