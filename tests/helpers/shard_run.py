@@ -341,7 +341,7 @@ def written_meanwhile(folder: Path) -> dict[str, Any]:
     updated, finish = threading.Event(), checkpoint._finish
 
     def late(*given: Any) -> None:
-        assert updated.wait(60)
+        assert updated.wait(240)
         finish(*given)
 
     checkpoint._finish = late
