@@ -359,16 +359,16 @@ class Learner:
         extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}
         if values is not None:
             extra["values"] = batch.spread(values)
-        turns = torch.full_like(logprobs, -1, dtype=torch.int64)
-        for i, r in enumerate(micro):
-            turns[i, : rows[r].n_act] = torch.from_numpy(rows[r].turns).to(turns.device)
+        turns = np.full(tuple(logprobs.shape), -1, np.int64)
+        for line, r in zip(turns, micro, strict=True):
+            line[: rows[r].n_act] = rows[r].turns
         return LossBatch(
             logprobs=logprobs,
             old_logprobs=mine.get("old_logprobs", logprobs.detach()),
             entropies=batch.spread(flat_entropies),
             advantages=mine["advantages"],
             mask=batch.spread(torch.ones_like(flat_logprobs)),
-            turns=turns,
+            turns=torch.from_numpy(turns).to(logprobs.device),
             norm=norm,
             extra=extra,
         )

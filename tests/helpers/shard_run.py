@@ -31,7 +31,7 @@ from turngym.agents.models.lora import LoraSettings, merged, merged_view, with_l
 from turngym.algos.core.forest import Group
 from turngym.algos.core.protocols import Credits, Start
 from turngym.algos.learner.learner import Learner
-from turngym.algos.learner.offload import Offload
+from turngym.algos.learner.offload import ActivationOffload, CopyLane, Offload
 from turngym.algos.learner.parallel.sharding import Gathered
 from turngym.algos.learner.parallel.team import Team
 from turngym.algos.learner.settings import LearnerSettings
@@ -46,11 +46,17 @@ from turngym.envs.core.errors import EngineFault
 
 
 def learner(
-    team: Team | None, net: Any, precision: Any, name: str = "grpo", **changes: Any
+    team: Team | None,
+    net: Any,
+    precision: Any,
+    name: str = "grpo",
+    *,
+    again: bool = False,
+    **changes: Any,
 ) -> Learner:
     recipe = make_recipe(name, changes, small=True)
     optim = dataclasses.replace(recipe.optim, minibatches=1, grad_clip=1e9, lr=1e-2, warmup_steps=0)
-    how = LearnerSettings(precision=precision, micro_batch_tokens=80)
+    how = LearnerSettings(precision=precision, micro_batch_tokens=80, gradient_checkpointing=again)
     return Learner(net, dataclasses.replace(recipe, optim=optim), pad_id=0, settings=how, team=team)
 
 
@@ -186,9 +192,12 @@ def adapters(folder: Path) -> dict[str, Any]:
 
 
 def take_turns() -> dict[str, Any]:
-    """Two updates with shards that rest in between, against two without."""
+    """Two updates with shards that rest in between and inputs that leave, against two without."""
     ranks = join_ranks("cpu")
-    plain, moved = (learner(Team(ranks.learner), small("qwen2"), "float32") for _ in range(2))
+    plain, moved = (
+        learner(Team(ranks.learner), small("qwen2"), "float32", again=True) for _ in range(2)
+    )
+    moved.models.activations = ActivationOffload(CopyLane(torch.device("cpu")))
     before, parameters = plain.needs(), list(plain.policy.parameters())
     own = sum(p.to_local().numel() for p in parameters)
     moved.offload = Offload(moved.optimizer, moved.models.frozen, torch.device("cpu"))
@@ -235,6 +244,7 @@ def take_turns() -> dict[str, Any]:
         "narrowed": before.narrowed
         == 2 * sum(p.numel() * 4 for p in small("qwen2").model.layers[0].parameters()),
         "activations": before.activations > 0,
+        "inputs": moved.models.activations.moved_bytes > 0,
     }
 
 
@@ -334,7 +344,7 @@ def written_meanwhile(folder: Path) -> dict[str, Any]:
     updated, finish = threading.Event(), checkpoint._finish
 
     def late(*given: Any) -> None:
-        assert updated.wait(60)
+        assert updated.wait(240)
         finish(*given)
 
     checkpoint._finish = late

@@ -65,6 +65,7 @@ def test_shards_rest_while_the_engine_plays(found: dict[str, Any]) -> None:
     assert row["counted"]
     assert row["narrowed"]
     assert row["activations"]
+    assert row["inputs"]
     assert abs(row["brought_back"] - row["moved"]) <= 4096 < row["moved"]
 
 
