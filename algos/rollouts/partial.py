@@ -18,7 +18,7 @@ import asyncio
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from ..core.forest import Group, Tree, Turn
 from ..core.forest_io import group_from_json, group_to_json
 from ..core.protocols import Start, TaskSource
 from ..core.recipe import Recipe
-from ..runs.process_group import Channel
 from .budget import GroupBudget
 from .chains import Chains
 from .collect import RolloutBatch
 from .episode_runner import EpisodeHandle, EpisodeRunner
 from .step_limits import Played
+
+if TYPE_CHECKING:
+    from ..runs.process_group import Channel  # needs torch, which settings do not
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +93,11 @@ class PartialRollouts:
 
     def __init__(self, share: float, ranks: Channel | None = None) -> None:
         self._share = share
-        self._ranks = ranks or Channel()
+        if ranks is None:
+            from ..runs import process_group
+
+            ranks = process_group.Channel()
+        self._ranks = ranks
         self._carried = 0  # by all processes
         self._open: list[OpenGroup] = []
         self._resumed: list[_Pause] = []

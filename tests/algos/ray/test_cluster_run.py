@@ -28,7 +28,8 @@ ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 
 STEPS = 3
 STORE = 100 * 2**20
 STUCK_S = 600.0
-OF_ENGINE = ("engine/prefix_hit_frac",)  # each actor has a cache of its own
+# each actor has a cache of its own
+OF_ENGINE = ("engine/prefix_hit_frac", "engine/read_again_frac")
 
 
 def prepare(folder: str, doomed: str) -> None:

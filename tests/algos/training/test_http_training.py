@@ -20,7 +20,8 @@ from turngym.algos.training.config import Budget, EnvConfig, EvalConfig, TrainCo
 from turngym.algos.training.trainer import Trainer
 
 assert straggler_world.Stragglers
-OF_ENGINE = "engine/prefix_hit_frac"  # each server has a cache of its own
+# each server has a cache of its own
+OF_ENGINE = ("engine/prefix_hit_frac", "engine/read_again_frac")
 NOISE = 2e-5  # of batches of other shapes
 
 
@@ -30,7 +31,7 @@ def over(setup: TrainConfig, *urls: str, **more: Any) -> TrainConfig:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k != OF_ENGINE} for row in numbers(folder)]
+    return [{k: v for k, v in row.items() if k not in OF_ENGINE} for row in numbers(folder)]
 
 
 def assert_close(one: Path, two: Path, step: int) -> None:

@@ -17,7 +17,8 @@ from turngym.algos.runs.metrics import without_times
 from turngym.algos.runs.run_dir import read_metrics
 
 NOISE = 2e-5  # of sums in another order, after three steps of Adam
-OF_ENGINE = ("engine/prefix_hit_frac",)  # each process has an engine and a cache of its own
+# each process has an engine and a cache of its own
+OF_ENGINE = ("engine/prefix_hit_frac", "engine/read_again_frac")
 
 
 @dataclass(frozen=True)
