@@ -127,7 +127,7 @@ class _LinesBar:
         self._first: float | None = None
 
     def update(self, fraction: float, text: str = "") -> None:
-        now = time.monotonic()
+        now, fraction = time.monotonic(), min(fraction, 1.0)
         # A resumed task does not begin at 0: only what was done here counts for the speed.
         self._first = fraction if self._first is None else self._first
         if now - self._shown < LINE_EVERY_S:
