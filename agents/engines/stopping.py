@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.bounded_cache import BoundedCache
 from ..rendering.factory import end_of_message
 from ..rendering.token_text import TokenText
 
@@ -39,7 +40,7 @@ class StopRules:
         self._stops: list[tuple[str, ...]] = []
         self._watch = np.zeros((0, vocabulary), dtype=bool)
         self._ending: dict[tuple[int, int], bool] = {}  # by set and token, once it was seen
-        self._hits: dict[tuple[int, bytes], bool] = {}  # of the latest actions, which come again
+        self._hits: BoundedCache[tuple[int, bytes], bool] = BoundedCache(_REMEMBERED)
 
     def index(self, stop: tuple[str, ...]) -> int:
         """Return the number of a set of stop strings, for :meth:`suspects`.
@@ -77,9 +78,7 @@ class StopRules:
         key = which, np.asarray(action, dtype=np.int64).tobytes()
         if (hit := self._hits.get(key)) is None:
             hit = self._completes(which, action)
-            if len(self._hits) >= _REMEMBERED:
-                self._hits.clear()
-            self._hits[key] = hit
+            self._hits.put(key, hit)
         return hit
 
     def _completes(self, which: int, action: Sequence[int] | Ids) -> bool:

@@ -6,7 +6,6 @@ scores of a whole batch.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from functools import cache
 
@@ -55,10 +54,10 @@ def masked_slopes(scores: Tensor, grad: Tensor, first: int, stop: int) -> tuple[
 def softmax_kernels() -> tuple[Softmax, Slopes]:
     """Return :func:`masked_softmax` and :func:`masked_slopes`, compiled where numba is there."""
     try:
-        kernels = importlib.import_module("turngym.agents.engines.local.causal_kernels")
+        from .loops.causal_kernels import causal_slopes, causal_softmax
     except ImportError:
         return masked_softmax, masked_slopes
-    return kernels.causal_softmax, kernels.causal_slopes
+    return causal_softmax, causal_slopes
 
 
 def attend_row(q: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:

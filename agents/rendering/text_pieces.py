@@ -37,7 +37,7 @@ class TextPieces:
         self._encode, self._find, self._added = encode, cut.findall, added
         longest_first = sorted(added, key=len, reverse=True)
         self._split = re.compile(f"({'|'.join(map(re.escape, longest_first))})").split
-        self._known: dict[str, list[int]] = {}
+        self._known: dict[str, list[int]] = {}  # asked for every word: no lock, no order
 
     def encode(self, text: str) -> list[int] | None:
         """Return the ids of ``text``; None where it holds other than ASCII characters."""

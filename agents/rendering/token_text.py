@@ -44,7 +44,7 @@ class TokenText:
         front = self._anchor_text
         self._adds_blank = bool(front) and joined == f"{front} {front}"
         self._remembered: BoundedCache[str, list[int]] = BoundedCache(_REMEMBERED)
-        self._decoded: dict[tuple[int, ...], str] = {}
+        self._decoded: BoundedCache[tuple[int, ...], str] = BoundedCache(_TEXTS)
         self._pieces = None if self._backend is None else self._backend_pieces()
 
     def __reduce__(self) -> tuple[type[TokenText], tuple[Any]]:
@@ -86,9 +86,7 @@ class TokenText:
         if text is None:
             text = self._raw_decode([*self._anchor, *key])[len(self._anchor_text) :]
             if len(key) <= _SHORT:
-                if len(self._decoded) >= _TEXTS:
-                    self._decoded.clear()
-                self._decoded[key] = text
+                self._decoded.put(key, text)
         return text
 
     def _raw_encode(self, text: str) -> list[int]:

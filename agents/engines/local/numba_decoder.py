@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ...models.loops.parts import bits
 from ..sampling import Draws
 from .forward import Ids
 from .kv_cache import CacheShape, KvPool
-from .numba_kernels import BLOCK, add_unit, bits, head_kernels
+from .numba_kernels import BLOCK, add_unit, head_kernels
 from .packed_decoder import Attend, FastDecoder
 
 Floats = npt.NDArray[np.float32]

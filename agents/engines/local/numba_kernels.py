@@ -19,89 +19,24 @@ from typing import Any
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
-import torch
-from numba.extending import overload
 
+from ...models.loops.parts import (
+    LOWEST,
+    compiled,
+    exp_of_negative,
+    highest,
+    narrow,
+    part,
+    widen,
+)
 from ..sampling import BELOW_ONE
 
 BLOCK = 64
 """Positions that lie together in the cache."""
-_FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
 _BELOW_ONE = np.float32(BELOW_ONE)
-_LOG2_E = np.float32(1.4426950408889634)
-_LOG_2 = np.float32(0.6931471805599453)
-_LOWEST = np.float32(-87.0)  # exp of less is below the normal numbers: 0 here
-
-_compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
-_part = nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
-# Parts are inlined where sums may come in any order. As functions of their own they would be
-# compiled twice, alone and within the kernel; the process that compiles would call the one,
-# whoever loads the result the other, which adds up in another order.
 
 
-def widen(x: Any) -> Any:
-    """Return a stored number as float32; for use in compiled code."""
-    raise NotImplementedError(x)
-
-
-def narrow(x: Any, like: Any) -> Any:
-    """A float32 as it is stored in the array that holds ``like``, rounded to nearest even."""
-    raise NotImplementedError(x, like)
-
-
-@overload(widen, strict=False)
-def _widen(x: Any) -> Any:
-    if isinstance(x, nb.types.Integer):
-        return lambda x: np.uint32(np.uint32(x) << np.uint32(16)).view(np.float32)
-    return lambda x: x
-
-
-@overload(narrow, strict=False)
-def _narrow(x: Any, like: Any) -> Any:  # noqa: ARG001 - types alone decide
-    if isinstance(like, nb.types.Integer):
-
-        def rounded(x: Any, like: Any) -> Any:  # noqa: ARG001
-            bits = np.float32(x).view(np.uint32)
-            odd = (bits >> np.uint32(16)) & np.uint32(1)
-            near = np.uint16((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
-            return near if x == x else np.uint16(0x7FC0)  # NaN differs from itself
-
-        return rounded
-    return lambda x, like: x  # noqa: ARG005
-
-
-@_part
-def exp_of_negative(x: Any) -> Any:
-    """``exp(x)`` for x up to 0 to 1e-7, without a branch; NaN stays NaN."""
-    held = _LOWEST if x < _LOWEST else x
-    z = held * _LOG2_E
-    k = np.floor(z + np.float32(0.5))
-    r = (z - k) * _LOG_2
-    p = np.float32(1 / 5040)
-    p = p * r + np.float32(1 / 720)
-    p = p * r + np.float32(1 / 120)
-    p = p * r + np.float32(1 / 24)
-    p = p * r + np.float32(1 / 6)
-    p = p * r + np.float32(0.5)
-    p = p * r + np.float32(1)
-    p = p * r + np.float32(1)
-    power = np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return np.float32(0) if x < _LOWEST else p * power
-
-
-@nb.njit(error_model="numpy")
-def highest(row: Any, n: int) -> Any:
-    """The greatest of the first ``n``, by whole numbers in the same order: those vectorise."""
-    numbers = row.view(np.int32)
-    top = numbers[0] ^ ((numbers[0] >> np.int32(31)) & np.int32(0x7FFFFFFF))
-    for i in range(n):
-        key = numbers[i] ^ ((numbers[i] >> np.int32(31)) & np.int32(0x7FFFFFFF))
-        top = key if key > top else top
-    return np.int32(top ^ ((top >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
-
-
-@_compiled
+@compiled
 def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
     """``hidden += delta``, then ``out = hidden / hypot(|hidden|, floor)``, row by row.
 
@@ -124,7 +59,7 @@ def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
             out[r, i] = narrow(hidden[r, i] * scale, out[r, i])
 
 
-@_compiled
+@compiled
 def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any) -> None:
     """Draw a token per row as :func:`~turngym.agents.engines.sampling.draw` does.
 
@@ -150,7 +85,7 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
             e = exp_of_negative(x)
             mass[i] = e
             total += e
-            expected += e * (x if x > _LOWEST else _LOWEST)
+            expected += e * (x if x > LOWEST else LOWEST)
         log_total = np.log(total)
         measures[1, r] = max(log_total - expected / total, np.float32(0))
         if heat[r] == 0:
@@ -207,7 +142,7 @@ def head_kernels(dim: int, eps: float) -> HeadKernels:
     return HeadKernels(_make_enter(dim, eps), _make_look(dim), _make_fetch(dim))
 
 
-@_part
+@part
 def _norm(x: Any, weight: Any, eps: Any) -> None:
     total = np.float32(0)
     for d in range(len(x)):
@@ -217,7 +152,7 @@ def _norm(x: Any, weight: Any, eps: Any) -> None:
         x[d] *= scale * weight[d]
 
 
-@_part
+@part
 def _turn(x: Any, angles: Any) -> None:
     for i in range(len(angles)):
         a, b = x[2 * i], x[2 * i + 1]
@@ -228,7 +163,7 @@ def _turn(x: Any, angles: Any) -> None:
 def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
     eps = np.float32(epsilon)
 
-    @_compiled
+    @compiled
     def enter(qkv: Any, turns: Any, slots: Any, norms: Any, cache: Any, q: Any) -> None:
         """Norm and turn queries and keys, put keys and values into the cache.
 
@@ -265,7 +200,7 @@ def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
 
 
 def _make_look(dim: int) -> Callable[..., None]:
-    @_compiled
+    @compiled
     def look(q: Any, cache: Any, slots: Any, scale: Any, out: Any) -> None:
         """Attention of one query per row over its own and all earlier positions.
 
@@ -296,7 +231,7 @@ def _make_look(dim: int) -> Callable[..., None]:
     return look
 
 
-@_part
+@part
 def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
     """Products of a query with the keys of a block, ``[BLOCK]``."""
     for t in range(BLOCK):
@@ -315,7 +250,7 @@ def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
             )
 
 
-@_part
+@part
 def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
     """Add the values of a block, each times its share, to ``seen`` ``[dim]``."""
     for t in range(0, BLOCK, 4):
@@ -329,7 +264,7 @@ def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
             )
 
 
-@_part
+@part
 def _softmax(score: Any, n: int, padded: int) -> Any:
     """Exponentials of the first ``n`` scores in place, 0 behind them; returns their sum."""
     top = highest(score, n)
@@ -341,7 +276,7 @@ def _softmax(score: Any, n: int, padded: int) -> Any:
 
 
 def _make_fetch(dim: int) -> Callable[..., None]:
-    @_compiled
+    @compiled
     def fetch(cache: Any, rows: Any, out: Any) -> None:
         """Copy rows of one layer's cache.
 
@@ -361,10 +296,3 @@ def _make_fetch(dim: int) -> Callable[..., None]:
                             target[t, d] = block[place]
 
     return fetch
-
-
-def bits(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    """Return the memory of a CPU tensor, float32 or bfloat16, as the kernels take it."""
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(np.uint16)
-    return tensor.numpy()

@@ -15,21 +15,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 import torch
 from torch import Tensor
 
-from ....agents.engines.local.numba_kernels import bits, exp_of_negative, narrow, widen
-from ....agents.models.row_threads import ROWS, share_rows
+from ....agents.models.loops.parts import (
+    LOWEST,
+    bits,
+    compiled,
+    exp_of_negative,
+    narrow,
+    widen,
+)
+from ....agents.models.loops.row_threads import ROWS, share_rows
 
-_FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
-_compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
 _ONE = np.float32(1)
-_LOWEST = np.float32(-87.0)
 
 
-@_compiled
+@compiled
 def _norm(
     first: int, stop: int, x: Any, added: Any, weight: Any, eps: Any, total: Any, out: Any
 ) -> None:
@@ -49,7 +52,7 @@ def _norm(
             target[i] = narrow(row[i] * scale * weight[i], target[i])
 
 
-@_compiled
+@compiled
 def _norm_backward(
     first: int,
     stop: int,
@@ -78,7 +81,7 @@ def _norm_backward(
             new[i] = old[i] + (g * weight[i] - row[i] * along) * scale
 
 
-@_compiled
+@compiled
 def _plus(first: int, stop: int, x: Any, added: Any, out: Any) -> None:
     for t in range(first, stop):
         row, more, target = x[t], added[t], out[t]
@@ -86,7 +89,7 @@ def _plus(first: int, stop: int, x: Any, added: Any, out: Any) -> None:
             target[i] = row[i] + widen(more[i])
 
 
-@_compiled
+@compiled
 def _gate(first: int, stop: int, gated: Any, out: Any) -> None:
     """``silu(gated[:, :n]) * gated[:, n:]``."""
     n = out.shape[1]
@@ -99,7 +102,7 @@ def _gate(first: int, stop: int, gated: Any, out: Any) -> None:
             row[i] = narrow(active * widen(inner[i]), row[i])
 
 
-@_compiled
+@compiled
 def _gate_backward(first: int, stop: int, grad: Any, gated: Any, out: Any, product: Any) -> None:
     """Write the gradient of ``gated``, and once more what :func:`_gate` wrote."""
     n = grad.shape[1]
@@ -117,7 +120,7 @@ def _gate_backward(first: int, stop: int, grad: Any, gated: Any, out: Any, produ
             of_inner[i] = narrow(g * active, made[i])
 
 
-@_compiled
+@compiled
 def _turn(
     first: int, stop: int, qkv: Any, cos: Any, sin: Any, scale: Any, q: Any, k: Any, v: Any
 ) -> None:
@@ -144,7 +147,7 @@ def _turn(
             v[head, t] = qkv[t, at : at + width]
 
 
-@_compiled
+@compiled
 def _turn_backward(
     first: int, stop: int, q: Any, k: Any, v: Any, cos: Any, sin: Any, scale: Any, out: Any
 ) -> None:
@@ -175,7 +178,7 @@ def _turn_backward(
                 target[i] = narrow(row[i], target[i])
 
 
-@_compiled
+@compiled
 def _measure(
     first: int, stop: int, logits: Any, tops: Any, targets: Any, heat: Any, out: Any
 ) -> None:
@@ -187,7 +190,7 @@ def _measure(
             x = (widen(logits[t, i]) - top) * heat
             e = exp_of_negative(x)
             total += e
-            expected += e * (x if x > _LOWEST else _LOWEST)
+            expected += e * (x if x > LOWEST else LOWEST)
         log_total = np.log(total)
         out[0, t] = (widen(logits[t, targets[t]]) - top) * heat - log_total
         entropy = log_total - expected / total
@@ -195,7 +198,7 @@ def _measure(
         out[2, t] = top * heat + log_total
 
 
-@_compiled
+@compiled
 def _slopes(
     first: int,
     stop: int,
@@ -215,10 +218,10 @@ def _slopes(
         chosen = min(widen(logits[t, at]) * heat - total, np.float32(0))
         for i in range(logits.shape[1]):
             logp = min(widen(logits[t, i]) * heat - total, np.float32(0))
-            held = logp if logp > _LOWEST else _LOWEST
+            held = logp if logp > LOWEST else LOWEST
             slope = exp_of_negative(logp) * (base + spread * held)
             logits[t, i] = narrow(-slope * heat, logits[t, i])
-        slope = exp_of_negative(chosen) * (base + spread * max(chosen, _LOWEST))
+        slope = exp_of_negative(chosen) * (base + spread * max(chosen, LOWEST))
         logits[t, at] = narrow((of_logprobs[t] - slope) * heat, logits[t, at])
 
 

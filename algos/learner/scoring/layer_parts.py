@@ -6,7 +6,6 @@ runs without numba, and what those are held to.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from functools import cache
 from types import ModuleType
@@ -22,9 +21,10 @@ from .token_scores import measure_into, slopes_into
 def layer_parts() -> ModuleType:
     """Return the module that computes: the compiled loops where numba is there."""
     try:
-        return importlib.import_module("turngym.algos.learner.scoring.layer_kernels")
+        from . import layer_kernels
     except ImportError:
         return sys.modules[__name__]
+    return layer_kernels
 
 
 def norm(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,12 @@ from turngym.agents.engines.local import numba_kernels as kernels
 from turngym.agents.engines.local.forward import Piece
 from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
 from turngym.agents.engines.local.numba_decoder import NativeDecoder, why_not_native
-from turngym.agents.engines.local.numba_kernels import BLOCK, add_unit, bits, head_kernels
+from turngym.agents.engines.local.numba_kernels import BLOCK, add_unit, head_kernels
 from turngym.agents.engines.local.packed_decoder import FastDecoder
 from turngym.agents.engines.sampling import compiled_loops
+from turngym.agents.models.loops import causal_kernels
+from turngym.agents.models.loops.parts import bits
+from turngym.algos.learner.scoring import layer_kernels
 
 FORMATS = [torch.float32, torch.bfloat16]
 
@@ -56,12 +60,16 @@ def test_bfloat16_is_rounded_as_torch_rounds(values: list[float]) -> None:
     torch.testing.assert_close(back, got.float(), rtol=0, atol=0, equal_nan=True)
 
 
-def test_parts_that_add_in_any_order_are_inlined() -> None:
+@pytest.mark.parametrize("module", [kernels, causal_kernels, layer_kernels])
+def test_parts_that_add_in_any_order_are_inlined(module: ModuleType) -> None:
     """Else the process that compiles and those that load the result round differently."""
-    functions = [f for f in vars(kernels).values() if hasattr(f, "targetoptions")]
+    functions = [f for f in vars(module).values() if hasattr(f, "targetoptions")]
     loose = [f for f in functions if f.targetoptions.get("fastmath") and not f.stats.cache_path]
-    assert len(loose) >= 6
+    assert loose
     assert all(f.targetoptions.get("inline") == "always" for f in loose)
+    kept = [f for f in functions if f.stats.cache_path]
+    called = {name for f in functions for name in f.py_func.__code__.co_names}
+    assert not called & {f.__name__ for f in kept}, "a loop within a loop is compiled twice"
 
 
 _BITS = """

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 import torch
 
-from ...models.row_threads import share_rows
-from .numba_kernels import bits, exp_of_negative, highest, narrow, widen
-
-_FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
-_compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
-_part = nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+from .parts import bits, compiled, exp_of_negative, highest, narrow, part, widen
+from .row_threads import share_rows
 
 
-@_part
+@part
 def _weigh(row: Any, mass: Any, n: int) -> None:
     """Make weights of the first ``n`` scores of a row, and 0 of the others."""
     for i in range(n):
@@ -36,14 +31,14 @@ def _weigh(row: Any, mass: Any, n: int) -> None:
     row[n:] = 0
 
 
-@_compiled
+@compiled
 def _softmax(start: int, stop: int, scores: Any, first: int, count: int, group: int) -> None:
     mass = np.empty(scores.shape[1], np.float32)
     for r in range(start, stop):
         _weigh(scores[r], mass, first + r % (count * group) // group + 1)
 
 
-@_compiled
+@compiled
 def _slopes(start: int, stop: int, both: Any, first: int, count: int, group: int) -> None:
     scores, grad = both
     mass = np.empty(scores.shape[1], np.float32)

@@ -7,7 +7,7 @@ import torch
 
 from turngym.agents.models.causal_attention import masked_slopes, masked_softmax
 
-causal_kernels = pytest.importorskip("turngym.agents.engines.local.causal_kernels")
+causal_kernels = pytest.importorskip("turngym.agents.models.loops.causal_kernels")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -1,0 +1,97 @@
+"""What compiled loops are made of: number formats, exponentials, the greatest of a row.
+
+Arrays are float32 or the bits of bfloat16 in uint16 (numpy has no such format); arithmetic is
+float32 throughout. numba keeps what it compiled until the file of the loop itself changes: whoever
+changes a part here touches the files whose loops have it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba.extending import overload
+
+_FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
+LOWEST = np.float32(-87.0)
+"""The exponential of less is below the normal numbers: 0 here."""
+_LOG2_E = np.float32(1.4426950408889634)
+_LOG_2 = np.float32(0.6931471805599453)
+
+compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
+"""Makes a loop of a Python function, which is kept for later processes."""
+part = nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
+"""Makes a part of loops. Parts are inlined where sums may come in any order: as functions of their
+own they would be compiled twice, alone and within the loop; the process that compiles would call
+the one, whoever loads the result the other, which adds up in another order."""
+
+
+def widen(x: Any) -> Any:
+    """Return a stored number as float32; for use in compiled code."""
+    raise NotImplementedError(x)
+
+
+def narrow(x: Any, like: Any) -> Any:
+    """A float32 as it is stored in the array that holds ``like``, rounded to nearest even."""
+    raise NotImplementedError(x, like)
+
+
+@overload(widen, strict=False)
+def _widen(x: Any) -> Any:
+    if isinstance(x, nb.types.Integer):
+        return lambda x: np.uint32(np.uint32(x) << np.uint32(16)).view(np.float32)
+    return lambda x: x
+
+
+@overload(narrow, strict=False)
+def _narrow(x: Any, like: Any) -> Any:  # noqa: ARG001 - types alone decide
+    if isinstance(like, nb.types.Integer):
+
+        def rounded(x: Any, like: Any) -> Any:  # noqa: ARG001
+            bits = np.float32(x).view(np.uint32)
+            odd = (bits >> np.uint32(16)) & np.uint32(1)
+            near = np.uint16((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16))
+            return near if x == x else np.uint16(0x7FC0)  # NaN differs from itself
+
+        return rounded
+    return lambda x, like: x  # noqa: ARG005
+
+
+@part
+def exp_of_negative(x: Any) -> Any:
+    """``exp(x)`` for x up to 0 to 1e-7, without a branch; NaN stays NaN."""
+    held = LOWEST if x < LOWEST else x
+    z = held * _LOG2_E
+    k = np.floor(z + np.float32(0.5))
+    r = (z - k) * _LOG_2
+    p = np.float32(1 / 5040)
+    p = p * r + np.float32(1 / 720)
+    p = p * r + np.float32(1 / 120)
+    p = p * r + np.float32(1 / 24)
+    p = p * r + np.float32(1 / 6)
+    p = p * r + np.float32(0.5)
+    p = p * r + np.float32(1)
+    p = p * r + np.float32(1)
+    power = np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return np.float32(0) if x < LOWEST else p * power
+
+
+@nb.njit(error_model="numpy")
+def highest(row: Any, n: int) -> Any:
+    """The greatest of the first ``n``, by whole numbers in the same order: those vectorise."""
+    numbers = row.view(np.int32)
+    top = numbers[0] ^ ((numbers[0] >> np.int32(31)) & np.int32(0x7FFFFFFF))
+    for i in range(n):
+        key = numbers[i] ^ ((numbers[i] >> np.int32(31)) & np.int32(0x7FFFFFFF))
+        top = key if key > top else top
+    return np.int32(top ^ ((top >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
+
+
+def bits(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """Return the memory of a CPU tensor, float32 or bfloat16, as the kernels take it."""
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(np.uint16)
+    return tensor.numpy()
