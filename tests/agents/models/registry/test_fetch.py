@@ -186,6 +186,7 @@ def test_the_catalogue_is_whole() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # a download of 93 MB, and a busy machine
 def test_the_real_model_knows_a_capital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
