@@ -35,7 +35,8 @@ from ..transfers import to_device
 from .decode_graphs import DecodeGraphs
 from .forward import Forward, Piece
 from .kv_cache import Ids, KvPool, row_bytes
-from .packed_decoder import FastDecoder, why_not_fast
+from .packed_decoder import FastDecoder
+from .packed_weights import why_not_fast
 from .scheduler import Batch, Job
 
 _UNBOUNDED_CONTEXT = 32_768

@@ -228,9 +228,7 @@ class HfForward:
         """Return what each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""
 
         def mask(window: int | None) -> torch.Tensor:
-            seen = visible(at, end)
-            if window is not None:
-                seen &= torch.arange(end, device=at.device) > at[..., None] - window
+            seen = visible(at, end, window)
             shown = torch.zeros(seen.shape, dtype=self._dtype, device=at.device)
             return shown.masked_fill_(~seen, torch.finfo(self._dtype).min)[:, None]
 

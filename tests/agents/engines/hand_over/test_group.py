@@ -191,9 +191,9 @@ def test_an_engine_takes_weights_as_they_arrive(forward: Any, family: str, tied:
 def tensors(forward: Any) -> list[torch.Tensor]:
     if isinstance(forward, HfForward):
         return list(forward._model.state_dict().values())
-    packed = [getattr(x, n) for x in forward._layers for n in ("qkv", "out", "gate", "up", "down")]
-    found = [layer._weight for layer in (*packed, forward._head)]
-    return [forward._embed, *(t.to_dense() if t.is_mkldnn else t for t in found)]
+    packed = [getattr(x, n) for x in forward._blocks for n in ("qkv", "out", "gate", "up", "down")]
+    found = [layer._weight for layer in (*packed, forward._weights.head)]
+    return [forward._weights.embed, *(t.to_dense() if t.is_mkldnn else t for t in found)]
 
 
 def test_what_is_read_twice_or_does_not_fit_is_refused() -> None:
