@@ -46,8 +46,8 @@ class TransformersEngine(CopiedEngine):
     """Samples from a transformers model on a CPU or a CUDA device.
 
     The engine holds a copy of the weights: training the model changes nothing here until
-    :meth:`sync`. Models of the Llama and Qwen family run through a packed decoder, all others
-    through their own forward.
+    :meth:`sync`. Models of the Llama, Qwen and Gemma-3 families run through a packed decoder, all
+    others through their own forward.
 
     Args:
         model: A causal language model.

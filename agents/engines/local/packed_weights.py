@@ -229,7 +229,8 @@ class PackedWeights:
         self.width: int = config.hidden_size
         self.eps: float = config.rms_norm_eps
         self._gemma = type(model).__name__ == GEMMA3
-        self._scale = self.width**0.5 if self._gemma else None  # of the embedding
+        embedding = getattr(model.model.embed_tokens, "base_layer", model.model.embed_tokens)
+        self._scale = float(embedding.embed_scale) if self._gemma else None
         # scores are multiplied by 1 / sqrt(dim) everywhere: what else there is, is in the queries
         self._heat = (self.dim / config.query_pre_attn_scalar) ** 0.5 if self._gemma else None
         self.embed = torch.empty(0)

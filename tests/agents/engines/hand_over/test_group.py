@@ -163,13 +163,15 @@ def arriving(net: Any, sender: Any) -> tuple[ArrivingModule, Arrivals]:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize(("forward", "family"), [(FastDecoder, "Qwen2"), (HfForward, "Qwen3")])
+@pytest.mark.parametrize(
+    ("forward", "family"), [(FastDecoder, "Qwen2"), (FastDecoder, "Gemma3"), (HfForward, "Qwen3")]
+)
 def test_an_engine_takes_weights_as_they_arrive(forward: Any, family: str, tied: bool) -> None:
     """In the order of a checkpoint, while it reads in its own; never is a second set whole."""
-    net, sender = (
-        model(family, tie_word_embeddings=tied, num_hidden_layers=4, vocab_size=64)
-        for _ in range(2)
-    )
+    more = {"tie_word_embeddings": tied, "num_hidden_layers": 4, "vocab_size": 64}
+    if family == "Gemma3":
+        more |= {"config": "Gemma3Text", "sliding_window": 8}
+    net, sender = (model(family, **more) for _ in range(2))
     with torch.no_grad():
         for p in sender.parameters():
             p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(1)))
