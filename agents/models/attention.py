@@ -16,6 +16,20 @@ _SUPPORT = {
 }
 
 
+def attention_windows(config: Any) -> dict[str, int | None]:
+    """Return how many tokens a token sees, itself the last, by kind of layer; None for all.
+
+    Args:
+        config: Of a transformers model, or of its text part.
+    """
+    window = getattr(config, "sliding_window", None)
+    kinds = set(getattr(config, "layer_types", None) or ())
+    if not kinds:
+        slides = window is not None and getattr(config, "use_sliding_window", True)
+        kinds = {"sliding_attention" if slides else "full_attention"}
+    return {kind: window if kind == "sliding_attention" else None for kind in sorted(kinds)}
+
+
 class Chosen(NamedTuple):
     """An implementation, and why it is not the one that was asked for (empty when it is)."""
 

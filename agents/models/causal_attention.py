@@ -60,14 +60,18 @@ def softmax_kernels() -> tuple[Softmax, Slopes]:
     return causal_softmax, causal_slopes
 
 
-def attend_row(q: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
+def attend_row(
+    q: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None = None
+) -> Tensor:
     """Return what the last tokens of a row see ``[tokens, heads * width]``.
 
     Args:
         q: Their queries ``[tokens, heads, width]``.
-        keys: Of the whole row ``[key heads, positions, width]``.
+        keys: Of the whole row, or of what the first token sees and later ones
+            ``[key heads, positions, width]``.
         values: The same.
         scale: Multiplies the scores.
+        window: How many tokens a token sees, itself the last; None for all.
     """
     tokens, width, before = len(q), q.shape[-1], keys.shape[1] - len(q)
     grouped = (q * scale).view(tokens, len(keys), -1, width).transpose(0, 1)
@@ -76,8 +80,18 @@ def attend_row(q: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
     for a in range(0, tokens, QUERIES):
         b = min(a + QUERIES, tokens)
         some = grouped[:, a:b].reshape(len(keys), -1, width)
-        scores = torch.bmm(some, keys[:, : before + b].mT)
-        weights = softmax(scores, before + a, before + b)
-        seen = torch.bmm(weights, values[:, : before + b])
+        first = 0 if window is None else max(0, before + a + 1 - window)
+        scores = torch.bmm(some, keys[:, first : before + b].mT)
+        if window is not None and before + b - first > window:
+            _hide_far(scores, b - a, before + a - first - window)
+        weights = softmax(scores, before + a - first, before + b - first)
+        seen = torch.bmm(weights, values[:, first : before + b])
         out[a:b] = seen.view(len(keys), b - a, -1).transpose(0, 1)
     return out.view(tokens, -1)
+
+
+def _hide_far(scores: Tensor, n: int, last: int) -> None:
+    """Hide from ``n`` queries the keys up to ``last`` of the first one, one more of each next."""
+    nearest = scores.view(len(scores), n, -1, scores.shape[-1])[..., :n]
+    far = torch.full((n, n), float("-inf"), dtype=scores.dtype, device=scores.device)
+    nearest += far.tril_(last)[:, None]

@@ -20,6 +20,17 @@ FAMILIES = {
     "Qwen2": (NativeDecoder, {}),
     "Qwen3": (NativeDecoder, {"head_dim": 16}),
     "Llama": (NativeDecoder, {"attention_bias": True, "mlp_bias": True}),
+    "Gemma3": (
+        NativeDecoder,
+        {
+            "config": "Gemma3Text",
+            "head_dim": 8,
+            "num_hidden_layers": 3,
+            "sliding_window": 8,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+            "query_pre_attn_scalar": 12,
+        },
+    ),
     "Gemma": (HfForward, {"head_dim": 8}),
     "GPT2": (HfForward, {}),
 }

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 from transformers import (
+    Gemma3ForCausalLM,
+    Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
     Qwen2Config,
@@ -38,3 +40,17 @@ def small(family: str, **more: Any) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return made(config(**SMALL, **more)).eval()
+
+
+def gemma3(window: int = 16, layers: int = 4, **more: Any) -> Any:
+    """A small Gemma-3: every other layer slides, and every norm has weights of its own."""
+    kinds = ["sliding_attention", "full_attention"]
+    own = {"num_hidden_layers": layers, "layer_types": [kinds[i % 2] for i in range(layers)]}
+    own |= {"sliding_window": window, "query_pre_attn_scalar": 12}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        made = Gemma3ForCausalLM(Gemma3TextConfig(**SMALL | own | more))
+        for name, weight in made.named_parameters():
+            if "norm" in name:
+                torch.nn.init.normal_(weight, std=0.3)
+    return made.eval()

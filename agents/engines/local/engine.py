@@ -35,7 +35,8 @@ from ..transfers import to_device
 from .decode_graphs import DecodeGraphs
 from .forward import Forward, Piece
 from .kv_cache import Ids, KvPool, row_bytes
-from .packed_decoder import FastDecoder, why_not_fast
+from .packed_decoder import FastDecoder
+from .packed_weights import why_not_fast
 from .scheduler import Batch, Job
 
 _UNBOUNDED_CONTEXT = 32_768
@@ -45,8 +46,8 @@ class TransformersEngine(CopiedEngine):
     """Samples from a transformers model on a CPU or a CUDA device.
 
     The engine holds a copy of the weights: training the model changes nothing here until
-    :meth:`sync`. Models of the Llama and Qwen family run through a packed decoder, all others
-    through their own forward.
+    :meth:`sync`. Models of the Llama, Qwen and Gemma-3 families run through a packed decoder, all
+    others through their own forward.
 
     Args:
         model: A causal language model.

@@ -140,9 +140,17 @@ class Ragged:
         )
 
 
-def visible(positions: torch.Tensor, n: int) -> torch.Tensor:
-    """True where a key ``0..n-1`` may be seen from ``positions``: ``[..., n]``."""
-    return torch.arange(n, device=positions.device) <= positions[..., None]
+def visible(positions: torch.Tensor, n: int, window: int | None = None) -> torch.Tensor:
+    """True where a key ``0..n-1`` may be seen from ``positions``: ``[..., n]``.
+
+    Args:
+        positions: Of queries.
+        n: Keys.
+        window: How many of them a query sees, its own the last; None for all.
+    """
+    keys = torch.arange(n, device=positions.device)
+    seen = keys <= positions[..., None]
+    return seen if window is None else seen & (keys > positions[..., None] - window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,18 @@ class GroupedAttention:
         n: Keys of each row; the query at position p sees the keys 0 to p.
         group: Query heads for each key head.
         entries: Most entries of a mask, see :data:`TILE_ENTRIES`.
+        window: How many keys a query sees, its own the last; None for all.
     """
 
-    def __init__(self, at: Tensor, n: int, group: int, entries: int | None = None) -> None:
-        self._at, self._n, self._group = at, n, group
+    def __init__(
+        self,
+        at: Tensor,
+        n: int,
+        group: int,
+        entries: int | None = None,
+        window: int | None = None,
+    ) -> None:
+        self._at, self._n, self._group, self._window = at, n, group, window
         rows, width = at.shape
         limit = TILE_ENTRIES if entries is None else entries
         self._step = max(1, min(width, limit // (rows * group * n)))
@@ -60,7 +68,7 @@ class GroupedAttention:
 
     def _seen(self, first: int, stop: int) -> Tensor:
         """Return the mask of these queries, ``[rows, 1, group * queries (or 1), n]``."""
-        seen = visible(self._at[:, first:stop], self._n)[:, None]
+        seen = visible(self._at[:, first:stop], self._n, self._window)[:, None]
         if stop - first == 1:
             return seen  # one query each: all heads see the same
         return seen[:, :, None].expand(-1, -1, self._group, -1, -1).flatten(2, 3)

@@ -11,6 +11,7 @@ import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from ....envs.core.errors import BadValueError
+from ...models.attention import attention_windows
 from ...models.lora import copy_modules
 from ..sampling import Draws
 from ..transfers import Parcel
@@ -227,9 +228,7 @@ class HfForward:
         """Return what each position sees, ``[rows, 1, width, end]``; by kind where kinds differ."""
 
         def mask(window: int | None) -> torch.Tensor:
-            seen = visible(at, end)
-            if window is not None:
-                seen &= torch.arange(end, device=at.device) > at[..., None] - window
+            seen = visible(at, end, window)
             shown = torch.zeros(seen.shape, dtype=self._dtype, device=at.device)
             return shown.masked_fill_(~seen, torch.finfo(self._dtype).min)[:, None]
 
@@ -308,14 +307,13 @@ def _copied(model: Any, dtype: torch.dtype, device: torch.device | None) -> Any:
 def _windows(model: Any, max_context: int) -> dict[str, int | None]:
     """Return how far back layers look, by kind; one entry for all where they are alike."""
     config = model.config.get_text_config()
-    kinds = set(getattr(config, "layer_types", None) or ())
-    window = getattr(config, "sliding_window", None)
-    sliding = "sliding_attention" in kinds or (not kinds and window is not None)
-    if not sliding or window is None or window >= max_context:
+    windows = attention_windows(config)
+    if all(window is None or window >= max_context for window in windows.values()):
         return {_EVERY: None}
-    if not kinds:
-        return {_EVERY: window}
-    return {kind: window if kind == "sliding_attention" else None for kind in sorted(kinds)}
+    if getattr(config, "layer_types", None):
+        return windows
+    (window,) = windows.values()
+    return {_EVERY: window}
 
 
 def _refuse_unfit(model: Any) -> None:

@@ -13,7 +13,7 @@ from ...models.loops.parts import bits
 from ..sampling import Draws
 from .forward import Ids
 from .kv_cache import CacheShape, KvPool
-from .numba_kernels import BLOCK, add_unit, head_kernels
+from .numba_kernels import BLOCK, add_normed_unit, add_unit, head_kernels
 from .packed_decoder import Attend, FastDecoder
 
 Floats = npt.NDArray[np.float32]
@@ -44,6 +44,11 @@ class NativeDecoder(FastDecoder):
     def __init__(self, model: Any, dtype: torch.dtype, max_context: int) -> None:
         super().__init__(model, dtype, max_context)
         self._kernels = head_kernels(self._dim, self._eps)
+        self._least = np.float32(self._floor.item())
+        self._angles: list[Floats] = [
+            torch.view_as_real(turns).numpy() for turns in self._weights.turns
+        ]
+        self._take_norms()
         self._nothing = bits(torch.zeros((0, 0), dtype=dtype))
 
     @property
@@ -60,8 +65,12 @@ class NativeDecoder(FastDecoder):
     def load(self, model: Any) -> None:
         """Pack the weights of ``model``; later changes of the model do not reach this copy."""
         super().load(model)
-        self._angles: Floats = torch.view_as_real(self._turns).numpy()
-        self._norms = [_norms(x.norm_q, x.norm_k) for x in self._layers]
+        self._take_norms()
+
+    def _take_norms(self) -> None:
+        """Read the norms of the heads, and those behind the blocks, as the loops take them."""
+        self._norms = [_norms(x.norm_q, x.norm_k) for x in self._blocks]
+        self._behind_of = [(_floats(x.norm_out), _floats(x.norm_down)) for x in self._blocks]
 
     def decode(
         self,
@@ -76,18 +85,22 @@ class NativeDecoder(FastDecoder):
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
             out = torch.empty((len(rows), self._n_q * self._dim), dtype=self._dtype)
-            self._kernels.look(bits(q), cache[layer], slots, scale, bits(out))
+            given, window = (bits(q), cache[layer], slots, scale), self._blocks[layer].window
+            if window is None:
+                self._kernels.look(*given, bits(out))
+            else:
+                self._kernels.look_back(*given, window, bits(out))
             return out
 
         return self._run(pool, torch.from_numpy(tokens), torch.from_numpy(slots), attend)
 
     def _past(
-        self, pool: KvPool, layer: int, rows: torch.Tensor, end: int
+        self, pool: KvPool, layer: int, rows: torch.Tensor, end: int, first: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """As in :class:`FastDecoder`."""
-        shape = (2, len(rows), self._n_kv, end, self._dim)
+        shape = (2, len(rows), self._n_kv, end - first, self._dim)
         found = torch.empty(shape, dtype=self._dtype)
-        self._kernels.fetch(bits(pool.data)[layer], rows.numpy(), bits(found))
+        self._kernels.fetch(bits(pool.data)[layer], rows.numpy(), first, bits(found))
         return found[0], found[1]
 
     def _run(
@@ -99,21 +112,34 @@ class NativeDecoder(FastDecoder):
         last: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """As in :class:`FastDecoder`."""
-        cache, floor = bits(pool.data), np.float32(self._floor.item())
-        hidden = self._embedded(ids)
+        cache = bits(pool.data)
+        hidden = self._weights.embedded(ids)
         q = torch.empty((len(ids), self._n_q, self._dim), dtype=self._dtype)
         unit = torch.empty(hidden.shape, dtype=self._dtype)
-        add_unit(bits(hidden), self._nothing, floor, bits(unit))
-        for number, (layer, norms) in enumerate(zip(self._layers, self._norms, strict=True)):
-            qkv = bits(layer.qkv(unit))
-            self._kernels.enter(qkv, self._angles, slots.numpy(), norms, cache[number], bits(q))
-            if last is not None and number == len(self._layers) - 1:
+        add_unit(bits(hidden), self._nothing, self._least, bits(unit))
+        for number, (layer, norms) in enumerate(zip(self._blocks, self._norms, strict=True)):
+            qkv, angles = bits(layer.qkv(unit)), self._angles[layer.angles]
+            self._kernels.enter(qkv, angles, slots.numpy(), norms, cache[number], bits(q))
+            if last is not None and number == len(self._blocks) - 1:
                 q, hidden, unit = q[last], hidden[last], unit[last]
-            seen = bits(layer.out(attend(q, number)))
-            add_unit(bits(hidden), seen, floor, bits(unit))
-            inner = layer.up.times(unit, layer.gate.silu(unit))
-            add_unit(bits(hidden), bits(layer.down(inner)), floor, bits(unit))
-        return self._head.wide(unit)
+            norm_out, norm_down = self._behind_of[number]
+            self._add(hidden, layer.out(attend(q, number)), norm_out, unit)
+            self._add(hidden, layer.mlp(unit), norm_down, unit)
+        return self._weights.head.wide(unit)
+
+    def _add(
+        self, hidden: torch.Tensor, delta: torch.Tensor, norm: Floats | None, unit: torch.Tensor
+    ) -> None:
+        """Add what a block gives, normed where it has a norm behind it; ``unit`` is the norm."""
+        if norm is None:
+            add_unit(bits(hidden), bits(delta), self._least, bits(unit))
+        else:
+            eps = np.float32(self._eps)
+            add_normed_unit(bits(hidden), bits(delta), norm, eps, self._least, bits(unit))
+
+
+def _floats(weight: torch.Tensor | None) -> Floats | None:
+    return None if weight is None else weight.numpy()
 
 
 def _norms(q: torch.Tensor | None, k: torch.Tensor | None) -> Floats:

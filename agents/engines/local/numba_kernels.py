@@ -60,6 +60,33 @@ def add_unit(hidden: Any, delta: Any, floor: Any, out: Any) -> None:
 
 
 @compiled
+def add_normed_unit(hidden: Any, delta: Any, weight: Any, eps: Any, floor: Any, out: Any) -> None:
+    """As :func:`add_unit`, of ``weight * delta / sqrt(mean(delta^2) + eps)``.
+
+    Args:
+        hidden: float32 ``[rows, width]``, changed in place.
+        delta: ``[rows, width]``.
+        weight: float32 ``[width]``.
+        eps: Of the norm of ``delta``.
+        floor: ``sqrt(width * eps)`` of the norm of ``hidden``.
+        out: ``[rows, width]``.
+    """
+    width = hidden.shape[1]
+    for r in range(hidden.shape[0]):
+        square = np.float32(0)
+        for i in range(width):
+            square += widen(delta[r, i]) * widen(delta[r, i])
+        share = np.float32(1) / np.sqrt(square / np.float32(width) + eps)
+        total = floor * floor
+        for i in range(width):
+            hidden[r, i] += widen(delta[r, i]) * share * weight[i]
+            total += hidden[r, i] * hidden[r, i]
+        scale = np.float32(1) / np.sqrt(total)
+        for i in range(width):
+            out[r, i] = narrow(hidden[r, i] * scale, out[r, i])
+
+
+@compiled
 def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any) -> None:
     """Draw a token per row as :func:`~turngym.agents.engines.sampling.draw` does.
 
@@ -128,6 +155,7 @@ class HeadKernels:
 
     enter: Callable[..., None]
     look: Callable[..., None]
+    look_back: Callable[..., None]
     fetch: Callable[..., None]
 
 
@@ -139,7 +167,8 @@ def head_kernels(dim: int, eps: float) -> HeadKernels:
         dim: Size of a head.
         eps: Of the norms of queries and keys.
     """
-    return HeadKernels(_make_enter(dim, eps), _make_look(dim), _make_fetch(dim))
+    looks = _make_look(dim), _make_look_back(dim)
+    return HeadKernels(_make_enter(dim, eps), *looks, _make_fetch(dim))
 
 
 @part
@@ -231,6 +260,34 @@ def _make_look(dim: int) -> Callable[..., None]:
     return look
 
 
+def _make_look_back(dim: int) -> Callable[..., None]:
+    @compiled
+    def look_back(q: Any, cache: Any, slots: Any, scale: Any, window: int, out: Any) -> None:
+        """As ``look``, over the last ``window`` positions alone, blocks before them untouched."""
+        group = q.shape[1] // cache.shape[2]
+        score = np.empty(window + 2 * BLOCK, np.float32)
+        seen = np.empty(dim, np.float32)
+        for r in range(q.shape[0]):
+            row, n = slots[0, r], slots[1, r] + 1
+            start, stop = max(0, n - window) // BLOCK, (n + BLOCK - 1) // BLOCK
+            before, width = max(0, n - window) - start * BLOCK, (stop - start) * BLOCK
+            for head in range(q.shape[1]):
+                keys, values = cache[0, row, head // group], cache[1, row, head // group]
+                for b in range(stop - start):
+                    _scores(q[r, head], scale, keys[start + b], score[b * BLOCK :], dim)
+                score[:before] = 0
+                near = score[before:]
+                used = n - start * BLOCK - before
+                share = np.float32(1) / _softmax(near, used, width - before)
+                seen[:] = 0
+                for b in range(stop - start):
+                    _add_up(score[b * BLOCK :], values[start + b], seen, dim)
+                for d in range(dim):
+                    out[r, head * dim + d] = narrow(seen[d] * share, out[r, head * dim + d])
+
+    return look_back
+
+
 @part
 def _scores(q: Any, scale: Any, keys: Any, score: Any, dim: int) -> None:
     """Products of a query with the keys of a block, ``[BLOCK]``."""
@@ -277,20 +334,21 @@ def _softmax(score: Any, n: int, padded: int) -> Any:
 
 def _make_fetch(dim: int) -> Callable[..., None]:
     @compiled
-    def fetch(cache: Any, rows: Any, out: Any) -> None:
+    def fetch(cache: Any, rows: Any, first: int, out: Any) -> None:
         """Copy rows of one layer's cache.
 
         Args:
             cache: One layer.
             rows: int64 ``[n]``.
-            out: ``[2, n, heads, end, dim]``, written.
+            first: First position that is copied.
+            out: ``[2, n, heads, end - first, dim]``, written.
         """
         for which in range(2):
             for i in range(out.shape[1]):
                 for head in range(out.shape[2]):
                     source, target = cache[which, rows[i], head], out[which, i, head]
                     for t in range(target.shape[0]):
-                        block, at = source[t // BLOCK], t % BLOCK
+                        block, at = source[(first + t) // BLOCK], (first + t) % BLOCK
                         for d in range(dim):
                             place = at * dim + d if which else d * BLOCK + at
                             target[t, d] = block[place]

@@ -24,6 +24,8 @@ Kernel = Callable[..., Tensor]
 Ids = npt.NDArray[np.int64]
 PAGE = 256
 """Positions of a page: what FlashAttention 2 asks for at least."""
+PROVED_WINDOW = 33
+"""A sliding window that is shorter than what a kernel is proved with."""
 TOLERANCE = 0.03
 """Largest difference from the reference for numbers of size 1 in half precision."""
 
@@ -73,7 +75,12 @@ class Sequences:
 
 
 def attend_paged(
-    kernel: Kernel, q: Tensor, keys: Tensor, values: Tensor, where: Sequences
+    kernel: Kernel,
+    q: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    where: Sequences,
+    window: int | None = None,
 ) -> Tensor:
     """Return what the queries see, ``[total, heads * dim]``.
 
@@ -84,6 +91,7 @@ def attend_paged(
             multiple of :data:`PAGE`.
         values: The same.
         where: The sequences.
+        window: How many keys a query sees, its own the last; None for all.
     """
     per_row = keys.shape[2] // PAGE
     pages = torch.arange(-(-where.reach // PAGE), dtype=torch.int32, device=q.device)
@@ -98,7 +106,7 @@ def attend_paged(
         where.longest,
         int(pages.shape[0]) * PAGE,
         scale=q.shape[-1] ** -0.5,
-        window_size=(-1, 0),
+        window_size=(-1 if window is None else window - 1, 0),
         enable_gqa=True,
         seqused_k=where.lengths,
         block_table=table,
@@ -138,7 +146,7 @@ def paged_reference(  # noqa: PLR0913 - the kernel's signature
     num_splits: int | None = None,  # noqa: ARG001
 ) -> Tensor:
     """Compute in float32 what ``varlen_attn`` does for a causal window over a paged cache."""
-    assert window_size == (-1, 0)
+    assert window_size[1] == 0
     out = torch.empty_like(query)
     cuts = cu_seq_q.tolist()
     for i, length in enumerate(seqused_k.tolist()):
@@ -149,13 +157,20 @@ def paged_reference(  # noqa: PLR0913 - the kernel's signature
         scores = torch.einsum("qhd,khd->hqk", own, k) * scale
         n = len(own)
         later = torch.ones(n, length, dtype=torch.bool, device=own.device)
-        scores.masked_fill_(later.triu_(length - n + 1), float("-inf"))
+        scores.masked_fill_(later.triu(length - n + 1), float("-inf"))
+        if window_size[0] >= 0:
+            scores.masked_fill_(later.tril_(length - n - window_size[0] - 1), float("-inf"))
         out[cuts[i] : cuts[i + 1]] = torch.einsum("hqk,khd->qhd", scores.softmax(-1), v)
     return out
 
 
 def find_kernel(
-    device: torch.device, dtype: torch.dtype, heads: tuple[int, int], dim: int
+    device: torch.device,
+    dtype: torch.dtype,
+    heads: tuple[int, int],
+    dim: int,
+    *,
+    windowed: bool = False,
 ) -> Kernel | str:
     """Return the kernel for a device, proved there, or the reason why there is none.
 
@@ -164,6 +179,7 @@ def find_kernel(
         dtype: Of queries and cache.
         heads: Query heads and key heads.
         dim: Width of a head.
+        windowed: Whether layers have a sliding window, which is proved as well.
     """
     if device.type != "cuda":
         return f"varlen_attn is CUDA's alone, and the device is {device.type}"
@@ -177,7 +193,9 @@ def find_kernel(
     kernels = [partial(varlen_attn, num_splits=1), varlen_attn]
     reasons = []
     for kernel in kernels:
-        reason = prove_kernel(kernel, device, dtype, heads, dim)
+        windows = (None, PROVED_WINDOW) if windowed else (None,)
+        proofs = (prove_kernel(kernel, device, dtype, heads, dim, window) for window in windows)
+        reason = next((why for why in proofs if why is not None), None)
         if reason is None:
             return kernel
         reasons.append(reason)
@@ -186,7 +204,12 @@ def find_kernel(
 
 @torch.inference_mode()
 def prove_kernel(
-    kernel: Kernel, device: torch.device, dtype: torch.dtype, heads: tuple[int, int], dim: int
+    kernel: Kernel,
+    device: torch.device,
+    dtype: torch.dtype,
+    heads: tuple[int, int],
+    dim: int,
+    window: int | None = None,
 ) -> str | None:
     """Return why a kernel may not be used; None if it gives the reference's numbers."""
     draws = torch.Generator().manual_seed(0)
@@ -197,10 +220,11 @@ def prove_kernel(
     move = lambda array: torch.from_numpy(array).to(device)  # noqa: E731
     where = Sequences.of(sizes, lengths, np.array([4, 0, 2, 1]), move)
     try:
-        got = attend_paged(kernel, q, keys, values, where)
+        got = attend_paged(kernel, q, keys, values, where, window)
     except (RuntimeError, TypeError, ValueError, NotImplementedError) as fault:
         return f"varlen_attn refused: {(str(fault).strip().splitlines() or ['?'])[0][:200]}"
-    off = (got.float() - attend_paged(paged_reference, q, keys, values, where).float()).abs()
+    wanted = attend_paged(paged_reference, q, keys, values, where, window)
+    off = (got.float() - wanted.float()).abs()
     if not bool(off.max() <= TOLERANCE):
         return f"varlen_attn is {float(off.max()):.3g} off its reference over a paged cache"
     return None

@@ -3,7 +3,8 @@
 A block is some spans after one common context
 (:class:`~turngym.algos.learner.attention.packing.Block`). Its
 queries meet the context's keys in one product and each span's own keys in another; nothing is
-copied per path, no masked square is computed but the triangles on the diagonal.
+copied per path, no masked square is computed but the triangles on the diagonal. In a sliding window
+keys that are too far back for a whole chunk of queries are not computed either.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class _Work:
         real: Which of those are no padding ``[tokens]``.
         put: Their pack positions ``[tokens]``.
         pads: Which are padding.
+        window: How many tokens a query sees, itself the last; None for all.
     """
 
     prefix: tuple[Range, ...]
@@ -46,9 +48,12 @@ class _Work:
     real: Tensor
     put: Tensor
     pads: Tensor
+    window: int | None = None
 
     @classmethod
-    def of(cls, block: Block, device: torch.device) -> _Work:
+    def of(cls, block: Block, device: torch.device, window: int | None) -> _Work:
+        if window is not None:
+            block = block.after_last(window - 1)
         starts = torch.tensor(block.starts)
         lengths = torch.tensor(block.lengths)
         length = int(lengths.max())
@@ -71,6 +76,7 @@ class _Work:
             real=real.to(device),
             put=flat[real].to(device),
             pads=(~inside.flatten()).nonzero()[:, 0].to(device),
+            window=window,
         )
 
     def gather(self, x: Tensor) -> Tensor:
@@ -103,6 +109,30 @@ class _Work:
         for start in range(0, self.length, CHUNK):
             yield start, min(start + CHUNK, self.length)
 
+    def first_seen(self, query: int) -> Range:
+        """Return the first token of the context and the first own one that a query sees."""
+        if self.window is None:
+            return 0, 0
+        first = max(0, self.n_prefix + query - self.window + 1)
+        return min(first, self.n_prefix), max(0, first - self.n_prefix)
+
+    def hide(self, scores: Tensor, start: int, stop: int) -> None:
+        """Hide from a chunk of queries what they do not see of its keys.
+
+        Args:
+            scores: ``[heads * spans, stop - start, keys]``, changed; the last key is the last
+                query's own, the first one the first that the first query sees.
+            start: First query.
+            stop: One past the last.
+        """
+        n = stop - start
+        never = torch.full((n, n), float("-inf"), dtype=scores.dtype, device=scores.device)
+        scores[:, :, -n:] += never.triu(1)
+        if self.window is not None:
+            # the first query sees the first key, the last one all but the first n - 1
+            last = self.n_prefix + start - sum(self.first_seen(start)) - self.window
+            scores[:, :, :n] += never.tril_(last)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockPlan:
@@ -117,9 +147,11 @@ class BlockPlan:
     tokens: int
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], device: torch.device) -> BlockPlan:
-        """Prepare the blocks of a pack."""
-        works = tuple(_Work.of(block, device) for block in blocks)
+    def of(
+        cls, blocks: Sequence[Block], device: torch.device, window: int | None = None
+    ) -> BlockPlan:
+        """Prepare the blocks of a pack; ``window`` is how many tokens of its path a token sees."""
+        works = tuple(_Work.of(block, device, window) for block in blocks)
         return cls(works, sum(len(work.put) for work in works))
 
 
@@ -183,18 +215,18 @@ def _forward(work: _Work, q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> list[
     filled = out.new_empty(heads, m, n, width)
     kept = []
     for a, b in work.chunks():
+        (f, o), rows = work.first_seen(a), (heads, m * (b - a), -1)
         some_q = _chunk(own_q, (heads, m, n, width), a, b)
-        scores = q.new_empty(heads * m, b - a, p + b)
-        torch.bmm(some_q, own_k[:, :b].mT, out=scores[:, :, p:])
-        if far_k is not None:
-            far = scores.view(heads, m * (b - a), p + b)[:, :, :p]
-            torch.bmm(some_q.view(heads, m * (b - a), width), far_k.mT, out=far)
-        scores[:, :, p + a :] += _later(b - a, scores)
+        scores = q.new_empty(heads * m, b - a, p - f + b - o)
+        torch.bmm(some_q, own_k[:, o:b].mT, out=scores[:, :, p - f :])
+        if far_k is not None and f < p:
+            far = scores.view(rows)[:, :, : p - f]
+            torch.bmm(some_q.view(rows), far_k[:, f:].mT, out=far)
+        work.hide(scores, a, b)
         weights = scores.softmax(-1)
-        some = torch.bmm(weights[:, :, p:], own_v[:, :b])
-        if far_v is not None:
-            far = weights.view(heads, m * (b - a), p + b)[:, :, :p]
-            some = some.view(heads, m * (b - a), width).baddbmm_(far, far_v)
+        some = torch.bmm(weights[:, :, p - f :], own_v[:, o:b])
+        if far_v is not None and f < p:
+            some = some.view(rows).baddbmm_(weights.view(rows)[:, :, : p - f], far_v[:, f:])
         filled[:, :, a:b] = some.view(heads, m, b - a, width)
         kept.append(weights)
     work.scatter(filled.view(heads, m * n, width), out)
@@ -221,21 +253,22 @@ def _backward(
     own_of_k, own_of_v = torch.zeros(2, heads * m, n, width, device=q.device)
     far_of_k, far_of_v = torch.zeros(2, heads, p, width, device=q.device)
     for (a, b), weights in zip(work.chunks(), kept, strict=True):
+        (f, o), rows = work.first_seen(a), (heads, m * (b - a), -1)
+        near, far = slice(p - f, None), slice(p - f)
         some_q, some_grad = (_chunk(x, (heads, m, n, width), a, b) for x in (own_q, own_grad))
         slopes = torch.empty_like(weights)
-        torch.bmm(some_grad, own_v[:, :b].mT, out=slopes[:, :, p:])
-        rows = (heads, m * (b - a), -1)
-        if far_v is not None:
-            torch.bmm(some_grad.view(rows), far_v.mT, out=slopes.view(rows)[:, :, :p])
+        torch.bmm(some_grad, own_v[:, o:b].mT, out=slopes[:, :, near])
+        if far_v is not None and f < p:
+            torch.bmm(some_grad.view(rows), far_v[:, f:].mT, out=slopes.view(rows)[:, :, far])
         slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, weights.dtype)
-        of_q = torch.bmm(slopes[:, :, p:], own_k[:, :b])
-        own_of_k[:, :b] += torch.bmm(slopes[:, :, p:].mT, some_q)
-        own_of_v[:, :b] += torch.bmm(weights[:, :, p:].mT, some_grad)
-        if far_k is not None:
-            far_slopes, far_weights = slopes.view(rows)[:, :, :p], weights.view(rows)[:, :, :p]
-            of_q = of_q.view(rows).baddbmm_(far_slopes, far_k)
-            far_of_k += torch.bmm(far_slopes.mT, some_q.view(rows))
-            far_of_v += torch.bmm(far_weights.mT, some_grad.view(rows))
+        of_q = torch.bmm(slopes[:, :, near], own_k[:, o:b])
+        own_of_k[:, o:b] += torch.bmm(slopes[:, :, near].mT, some_q)
+        own_of_v[:, o:b] += torch.bmm(weights[:, :, near].mT, some_grad)
+        if far_k is not None and f < p:
+            far_slopes, far_weights = slopes.view(rows)[:, :, far], weights.view(rows)[:, :, far]
+            of_q = of_q.view(rows).baddbmm_(far_slopes, far_k[:, f:])
+            far_of_k[:, f:] += torch.bmm(far_slopes.mT, some_q.view(rows))
+            far_of_v[:, f:] += torch.bmm(far_weights.mT, some_grad.view(rows))
         own_of_q[:, :, a:b] = of_q.view(heads, m, b - a, width)
     flat = (heads, m * n, width)
     for mine, out in zip((own_of_q, own_of_k, own_of_v), grads, strict=True):
@@ -252,8 +285,3 @@ def _chunk(x: Tensor, shape: tuple[int, ...], start: int, stop: int) -> Tensor:
     if spans > 1:
         part = part.contiguous()
     return part.reshape(heads * spans, stop - start, width)
-
-
-def _later(n: int, like: Tensor) -> Tensor:
-    """Return ``[n, n]``: minus infinity where a key comes after the query."""
-    return torch.full((n, n), float("-inf"), dtype=like.dtype, device=like.device).triu_(1)

@@ -9,7 +9,7 @@ interval, and what a token may attend to is known from two numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +102,16 @@ class Block:
     def n_prefix(self) -> int:
         """Tokens of the prefix."""
         return sum(stop - start for start, stop in self.prefix)
+
+    def after_last(self, count: int) -> Block:
+        """Return the block with the last ``count`` tokens of its prefix alone."""
+        kept: list[Range] = []
+        for start, stop in reversed(self.prefix):
+            if count <= 0:
+                break
+            kept.append((max(start, stop - count), stop))
+            count -= stop - start
+        return replace(self, prefix=tuple(reversed(kept)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,8 @@
 
 One relation (:class:`~turngym.algos.learner.attention.packing.Pack`: token ``q`` sees ``k`` when
 ``k <= q < ends[k]``), computed in three ways: block by block on a CPU, by FlexAttention on CUDA,
-and with one plain mask, which is the reference that the other two are held to.
+and with one plain mask, which is the reference that the other two are held to. In a layer with a
+sliding window a token also sees the last ones of its path only, counted by their depths.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -40,15 +41,24 @@ class TreeLayout:
     Attributes:
         how: Which of the three ways.
         ends: One past the last descendant of every token ``[tokens]``.
+        depths: Place of every token in its path ``[tokens]``.
+        longest: Tokens of the longest path.
         plan: Work of ``"blocks"``.
         blocks: The relation as work to do, see :meth:`Pack.blocks`; of ``"blocks"`` alone.
+        window: How many tokens of its path a token sees, itself the last; None for all.
+        asked: Windows that layers asked :meth:`within` for.
     """
 
     how: How
     ends: Tensor
+    depths: Tensor
+    longest: int
     plan: BlockPlan | None
     blocks: tuple[Block, ...] = ()
+    window: int | None = None
+    asked: set[int | None] = field(default_factory=set)
     _mask: Tensor | BlockMask | None = None
+    _narrower: dict[int, TreeLayout] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pack: Pack, device: torch.device, how: How | None = None) -> TreeLayout:
@@ -57,23 +67,43 @@ class TreeLayout:
             how = {"cpu": "blocks", "cuda": "flex"}.get(device.type, "mask")  # pyright: ignore[reportAssignmentType]
         blocks = pack.blocks() if how == "blocks" else ()
         plan = BlockPlan.of(blocks, device) if how == "blocks" else None
-        return cls(how or "mask", torch.from_numpy(pack.ends).to(device), plan, blocks)
+        ends, depths = (torch.from_numpy(a).to(device) for a in (pack.ends, pack.depths))
+        return cls(how or "mask", ends, depths, int(pack.depths.max()) + 1, plan, blocks)
+
+    def within(self, window: int | None) -> TreeLayout:
+        """Return the layout for layers whose tokens see ``window`` tokens, themselves the last.
+
+        It is this one where no path is longer than that.
+        """
+        self.asked.add(window)
+        if window is None or window >= self.longest:
+            return self
+        if window not in self._narrower:
+            device = self.ends.device
+            plan = None if self.plan is None else BlockPlan.of(self.blocks, device, window)
+            made = replace(self, plan=plan, window=window, _mask=None, _narrower={})
+            self._narrower[window] = made
+        return self._narrower[window]
 
     def mask(self) -> Tensor:
         """Return the attention mask ``[1, 1, tokens, tokens]`` (query, key), True where visible."""
         if not isinstance(self._mask, Tensor):
             at = torch.arange(len(self.ends), device=self.ends.device)
-            self._mask = ((at[None] <= at[:, None]) & (at[:, None] < self.ends[None]))[None, None]
+            seen = (at[None] <= at[:, None]) & (at[:, None] < self.ends[None])
+            if self.window is not None:
+                seen &= self.depths[:, None] - self.depths[None] < self.window
+            self._mask = seen[None, None]
         return self._mask
 
     def block_mask(self) -> BlockMask:
         """Return the same mask for FlexAttention."""
         if not isinstance(self._mask, BlockMask):
-            self._mask = interval_blocks(self.ends)
+            narrow = None if self.window is None else (self.depths, self.window)
+            self._mask = interval_blocks(self.ends, narrow)
         return self._mask
 
 
-def interval_blocks(ends: Tensor) -> BlockMask:
+def interval_blocks(ends: Tensor, narrow: tuple[Tensor, int] | None = None) -> BlockMask:
     """Return FlexAttention's mask of a pack, without a table of every query and key.
 
     A query sees an interval of later ones' keys, so what a block of queries sees of a block of keys
@@ -82,6 +112,8 @@ def interval_blocks(ends: Tensor) -> BlockMask:
 
     Args:
         ends: One past the last descendant of every token ``[tokens]``.
+        narrow: Depths of all tokens ``[tokens]``, and how many tokens of its path a token sees;
+            None where it sees all of them.
     """
     n, size = len(ends), BLOCK_TOKENS
     reach = ends.cpu().numpy()
@@ -91,6 +123,11 @@ def interval_blocks(ends: Tensor) -> BlockMask:
     # the last block of queries may have fewer, and is then never called whole
     whole = before & (nearest[None] >= starts[:, None] + size)
     part = np.eye(len(starts), dtype=bool) | (before & (furthest[None] > starts[:, None]))
+    if narrow is not None:
+        depths, window = narrow[0].cpu().numpy(), narrow[1]
+        lowest, deepest = (f.reduceat(depths, starts) for f in (np.minimum, np.maximum))
+        whole &= deepest[:, None] - lowest[None] < window
+        part &= lowest[:, None] - deepest[None] < window
 
     def listed(table: npt.NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
         counts = table.sum(1, dtype=np.int32)
@@ -100,11 +137,15 @@ def interval_blocks(ends: Tensor) -> BlockMask:
     def sees(_batch: Tensor, _head: Tensor, q: Tensor, k: Tensor) -> Tensor:
         return (k <= q) & (q < ends[k])
 
+    def sees_near(_batch: Tensor, _head: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        assert narrow is not None
+        return (k <= q) & (q < ends[k]) & (narrow[0][q] - narrow[0][k] < narrow[1])
+
     return BlockMask.from_kv_blocks(
         *listed(part & ~whole),
         *listed(whole),
         BLOCK_SIZE=size,
-        mask_mod=sees,
+        mask_mod=sees if narrow is None else sees_near,
         seq_lengths=(n, n),
     )
 
@@ -139,7 +180,7 @@ def tree_attention(
             f"{type(module).__name__} does not hand keyword arguments to its attention function, "
             "so it cannot receive the tree mask; use shared_prefix=False."
         )
-    for name in ("softcap", "s_aux", "position_bias", "sliding_window"):
+    for name in ("softcap", "s_aux", "position_bias"):
         if more.get(name) is not None:
             raise BadValueError(
                 f"{type(module).__name__} wants {name!r} in its attention, which the shared "
@@ -148,6 +189,7 @@ def tree_attention(
     if more.get("dropout"):
         raise BadValueError("attention dropout is on; the learner computes without dropout.")
     query, key, value = _one_format(query, key, value)
+    layout = layout.within(more.get("sliding_window"))
     scale = more.get("scaling") or query.shape[-1] ** -0.5
     if layout.plan is not None:
         out = block_attention(query[0], key[0], value[0], scale, layout.plan)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ....agents.models.attention import attention_windows
 from ....envs.core.errors import BadValueError
 from ..attention.tree_attention import NAME, attending
 from .micro_batch import MicroBatch
@@ -21,6 +22,9 @@ TOLERANCE = 1e-3
 """Largest difference of logits in float32, as a part of the largest one."""
 HALF_TOLERANCE = 0.1
 """The same in half precision."""
+WINDOWED = ("gemma3_text",)
+"""Model types whose sliding windows a pack computes; others go row by row where they have one, as
+their published numbers did."""
 WIDE_PARAMETERS = 10**9
 """Most weights of a float32 copy that settles a doubt; of a larger model the first layers."""
 
@@ -40,14 +44,15 @@ def _by_config(model: Any) -> str | None:
     name, config = type(model).__name__, model.config
     if not getattr(model, "_supports_attention_backend", False):
         return f"the attention of {name} cannot be replaced"
-    kinds = set(getattr(config, "layer_types", None) or ()) - {"full_attention"}
-    if kinds:
-        return f"{name} has layers that are no full attention: {', '.join(sorted(kinds))}"
-    windows = getattr(config, "use_sliding_window", True)
-    if getattr(config, "layer_types", None) is None and windows:
-        window = getattr(config, "sliding_window", None)
-        if window is not None:
-            return f"{name} attends to a sliding window of {window} tokens"
+    windows = attention_windows(config)
+    if odd := windows.keys() - {"full_attention", "sliding_attention"}:
+        return f"{name} has layers that are no full attention: {', '.join(sorted(odd))}"
+    window = windows.get("sliding_attention")
+    if window is not None and config.model_type not in WINDOWED:
+        return (
+            f"{name} has layers that attend to a sliding window of {window} tokens "
+            f"(sliding_attention), which packs of {', '.join(WINDOWED)} alone compute"
+        )
     return None
 
 
@@ -56,9 +61,16 @@ def _by_trying(model: Any) -> str | None:
     name = type(model).__name__
     rows = _small_tree(int(model.config.vocab_size))
     try:
-        packed, apart = _packed(model, rows), _apart(model, rows)
+        packed, asked = _packed(model, rows)
+        apart = _apart(model, rows)
     except BadValueError as refusal:
         return str(refusal)
+    windows = set(attention_windows(model.config).values())
+    if asked != windows:  # the small tree is within all windows: its logits do not show them
+        return (
+            f"the layers of {name} ask for attention to windows {sorted(map(str, asked))}, and "
+            f"its configuration says {sorted(map(str, windows))}"
+        )
     other = f"{name} computes something else over a packed tree than over its paths"
     if apart.dtype == torch.float32:
         return None if _off(packed, apart) <= TOLERANCE else other
@@ -75,10 +87,10 @@ def _by_float32(model: Any, rows: Sequence[Row], other: str) -> str | None:
     may be off by twice what rows are.
     """
     with _fewer_layers(model, WIDE_PARAMETERS):
-        packed, apart = _packed(model, rows), _apart(model, rows)
+        packed, apart = _packed(model, rows)[0], _apart(model, rows)
         wide = copy.deepcopy(model).float()
     truth = _apart(wide, rows)
-    wired = _off(_packed(wide, rows), truth)
+    wired = _off(_packed(wide, rows)[0], truth)
     of_pack, of_rows = _off(packed, truth), _off(apart, truth)
     found = (
         f"in {apart.dtype} the pack is {of_pack:.3f} off float32 and rows are {of_rows:.3f} "
@@ -101,14 +113,16 @@ def _apart(model: Any, rows: Sequence[Row]) -> Tensor:
     )
 
 
-def _packed(model: Any, rows: Sequence[Row]) -> Tensor:
-    """Return the same logits from one packed pass."""
+def _packed(model: Any, rows: Sequence[Row]) -> tuple[Tensor, set[int | None]]:
+    """Return the same logits from one packed pass, and the windows that its layers asked for."""
     device = next(model.parameters()).device
     # on CUDA one plain mask will do: it is the positions and the wiring that can go wrong
     batch = MicroBatch.packed(rows, device, "blocks" if device.type == "cpu" else "mask")
     with attending([model], NAME):
         logits = model(**batch.inputs()).logits
-    return logits[0, torch.from_numpy(np.concatenate([r.numbers for r in rows])).to(device)]
+    assert batch.layout is not None
+    at = torch.from_numpy(np.concatenate([r.numbers for r in rows])).to(device)
+    return logits[0, at], batch.layout.asked
 
 
 def _off(logits: Tensor, truth: Tensor) -> float:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from helpers.branching import branching
 from helpers.grown import forest as chains
-from helpers.nets import FAMILIES, small
+from helpers.nets import FAMILIES, gemma3, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,6 +120,18 @@ def test_loss_and_gradients(family: str, critic: Any) -> None:
         learner(everything(), family=family, critic=critic, shared_prefix=shared)
         for shared in (True, False)
     )
+    assert_same_update(one, other, forest)
+
+
+@pytest.mark.parametrize("window", [8, 500])
+def test_loss_and_gradients_with_sliding_windows(window: int) -> None:
+    forest = branching(5)
+    assert max(len(row.ids) for row in rows_of(forest)) > 2 * 8
+    one, other = (
+        learner(everything(), net=gemma3(window), critic="own", shared_prefix=shared)
+        for shared in (True, False)
+    )
+    assert one.models.unshared_because is None
     assert_same_update(one, other, forest)
 
 

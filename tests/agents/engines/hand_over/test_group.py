@@ -163,13 +163,15 @@ def arriving(net: Any, sender: Any) -> tuple[ArrivingModule, Arrivals]:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize(("forward", "family"), [(FastDecoder, "Qwen2"), (HfForward, "Qwen3")])
+@pytest.mark.parametrize(
+    ("forward", "family"), [(FastDecoder, "Qwen2"), (FastDecoder, "Gemma3"), (HfForward, "Qwen3")]
+)
 def test_an_engine_takes_weights_as_they_arrive(forward: Any, family: str, tied: bool) -> None:
     """In the order of a checkpoint, while it reads in its own; never is a second set whole."""
-    net, sender = (
-        model(family, tie_word_embeddings=tied, num_hidden_layers=4, vocab_size=64)
-        for _ in range(2)
-    )
+    more = {"tie_word_embeddings": tied, "num_hidden_layers": 4, "vocab_size": 64}
+    if family == "Gemma3":
+        more |= {"config": "Gemma3Text", "sliding_window": 8}
+    net, sender = (model(family, **more) for _ in range(2))
     with torch.no_grad():
         for p in sender.parameters():
             p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(1)))
@@ -191,9 +193,9 @@ def test_an_engine_takes_weights_as_they_arrive(forward: Any, family: str, tied:
 def tensors(forward: Any) -> list[torch.Tensor]:
     if isinstance(forward, HfForward):
         return list(forward._model.state_dict().values())
-    packed = [getattr(x, n) for x in forward._layers for n in ("qkv", "out", "gate", "up", "down")]
-    found = [layer._weight for layer in (*packed, forward._head)]
-    return [forward._embed, *(t.to_dense() if t.is_mkldnn else t for t in found)]
+    packed = [getattr(x, n) for x in forward._blocks for n in ("qkv", "out", "gate", "up", "down")]
+    found = [layer._weight for layer in (*packed, forward._weights.head)]
+    return [forward._weights.embed, *(t.to_dense() if t.is_mkldnn else t for t in found)]
 
 
 def test_what_is_read_twice_or_does_not_fit_is_refused() -> None:

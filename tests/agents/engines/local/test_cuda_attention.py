@@ -12,7 +12,7 @@ from helpers.engine_help import FAMILIES, ask, engine, prompts, request, same, t
 from helpers.small_models import model
 
 from turngym.agents.engines.local.engine import TransformersEngine
-from turngym.agents.engines.local.forward import GRAIN, Piece, visible
+from turngym.agents.engines.local.forward import GRAIN, Piece
 from turngym.agents.engines.local.grouped_attention import GroupedAttention
 from turngym.agents.engines.local.kv_cache import KvPool
 from turngym.agents.engines.local.packed_decoder import FastDecoder
@@ -110,8 +110,9 @@ def test_shapes_repeat_from_token_to_token(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("entries", [None, 1, 3 * 2 * 40 * 4])
 @pytest.mark.parametrize("width", [1, 11])
 @pytest.mark.parametrize("group", [1, 2, 7])
+@pytest.mark.parametrize("window", [None, 5])
 def test_queries_of_a_key_head_as_rows_equal_repeated_keys(
-    group: int, width: int, entries: int | None
+    window: int | None, group: int, width: int, entries: int | None
 ) -> None:
     draws = torch.Generator().manual_seed(0)
     rows, heads, n, dim = 3, 2, 40, 8
@@ -119,9 +120,11 @@ def test_queries_of_a_key_head_as_rows_equal_repeated_keys(
     k, v = torch.randn(2, rows, heads, n, dim, generator=draws).unbind(0)
     at = torch.tensor([[4], [0], [29]]) + torch.arange(width)
     wide = (x.repeat_interleave(group, 1) for x in (k, v))
-    mask = visible(at, n)[:, None]
+    keys = torch.arange(n)
+    mask = (keys <= at[..., None]) & (keys > at[..., None] - (window or n))
+    mask = mask[:, None]
     wanted = F.scaled_dot_product_attention(q.transpose(1, 2), *wide, attn_mask=mask)
-    got = GroupedAttention(at, n, group, entries)(q, k, v)
+    got = GroupedAttention(at, n, group, entries, window)(q, k, v)
     torch.testing.assert_close(got, wanted.transpose(1, 2).flatten(2), atol=1e-6, rtol=1e-5)
 
 

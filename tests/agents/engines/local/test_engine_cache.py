@@ -16,7 +16,7 @@ from turngym.envs.core.errors import BadValueError, EpisodeError
 pytestmark = pytest.mark.usefixtures("loops")
 
 
-@pytest.mark.parametrize("family", ["Qwen3", "Gemma"])
+@pytest.mark.parametrize("family", ["Qwen3", "Gemma3", "Gemma"])
 def test_a_continued_cache_equals_a_fresh_start_over_many_turns(family: str) -> None:
     net = model(family, **FAMILIES[family][1])
     warm, cold = engine(net, max_batch=3), engine(net)
@@ -55,8 +55,9 @@ def test_only_new_tokens_are_fed_and_a_chain_copies_nothing(monkeypatch: Any) ->
     assert fed == [30, 3, 3, 3]
 
 
-def test_forks_of_one_handle_are_independent() -> None:
-    net = model("Qwen2")
+@pytest.mark.parametrize("family", ["Qwen2", "Gemma3"])
+def test_forks_of_one_handle_are_independent(family: str) -> None:
+    net = model(family, **FAMILIES[family][1])
     eng, cold = engine(net), engine(net)
     context = prompts(1, low=20)[0].tolist()
     trunk = ask(eng, request(context, seed=3))[0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.engine_help import TOKENIZER, ask, engine, prompts, request, teacher
+from helpers.engine_help import FAMILIES, TOKENIZER, ask, engine, prompts, request, teacher
 from helpers.small_models import model
 
 from turngym.agents.engines.local.packed_decoder import FastDecoder
@@ -93,12 +93,11 @@ def test_fresh_adapters_change_nothing_and_alone_learn() -> None:
     assert not torch.equal(net.get_parameter(first), other.get_parameter(first))
 
 
-@pytest.mark.parametrize("family", ["Qwen2", "Gemma"])
+@pytest.mark.parametrize("family", ["Qwen2", "Gemma3", "Gemma"])
 def test_an_engine_samples_from_a_model_with_adapters(family: str) -> None:
-    more = {"head_dim": 8} if family == "Gemma" else {}
-    net = adapted(family, **more)
+    net = adapted(family, **FAMILIES[family][1])
     eng = engine(net)
-    assert isinstance(eng._forward, FastDecoder) == (family == "Qwen2")
+    assert isinstance(eng._forward, FastDecoder) == (family != "Gemma")
     for scale in (0.2, 0.4):
         shake(net, scale)
         eng.sync(net)

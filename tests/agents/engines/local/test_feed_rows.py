@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.nets import small
+from helpers.nets import gemma3, small
 
 from turngym.agents.engines.local import packed_decoder
 from turngym.agents.engines.local.engine import choose_forward
@@ -34,14 +34,14 @@ def fed(forward: Any, turns: list[list[Any]]) -> torch.Tensor:
     return logits
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen3"])
+@pytest.mark.parametrize("family", ["llama", "qwen3", "gemma3"])
 @pytest.mark.parametrize("plain", [True, False])
 def test_ragged_rows_in_two_turns(
     family: str, plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
     turns = [[rng.integers(320, size=n) for n in sizes] for sizes in ((7, 40, 1), (30, 2, 9))]
-    model = small(family)
+    model = gemma3(window=11) if family == "gemma3" else small(family)
     make = FastDecoder if plain else choose_forward
     padded = make(model, torch.bfloat16, 128)
     monkeypatch.setattr(packed_decoder, "LARGE", 0)

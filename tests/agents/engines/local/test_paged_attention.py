@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers.engine_help import ask, engine, prompts, request, same, teacher
+from helpers.engine_help import FAMILIES, ask, engine, prompts, request, same, teacher
 from helpers.small_models import model
 
 from turngym.agents.engines.local import engine as module
 from turngym.agents.engines.local.engine import TransformersEngine
+from turngym.agents.engines.local.forward import visible
 from turngym.agents.engines.local.kv_cache import KvPool
 from turngym.agents.engines.local.paged_attention import (
     PAGE,
@@ -26,23 +27,23 @@ from turngym.agents.engines.local.paged_attention import (
 CPU = torch.device("cpu")
 
 
+@pytest.mark.parametrize("window", [None, 1, 100, 400])
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("heads", [1, 2, 3])
-def test_rows_lie_as_pages_in_their_own_memory(rows: int, heads: int) -> None:
+@pytest.mark.parametrize("heads", [1, 3])
+def test_rows_lie_as_pages_in_their_own_memory(rows: int, heads: int, window: Any) -> None:
     draws = torch.Generator().manual_seed(0)
     sizes, lengths = np.array([3, 1, 300][:rows]), np.array([260, 513, 300][:rows])
     where = np.array([2, 0, 1][:rows]) % rows
     shape = (2, rows, heads, 3 * PAGE, 4)
     keys, values = torch.randn(shape, generator=draws).unbind(0)
     q = torch.randn(int(sizes.sum()), 2 * heads, 4, generator=draws)
-    got = attend_paged(
-        paged_reference, q, keys, values, Sequences.of(sizes, lengths, where, torch.from_numpy)
-    )
+    sequences = Sequences.of(sizes, lengths, where, torch.from_numpy)
+    got = attend_paged(paged_reference, q, keys, values, sequences, window)
     first = 0
     for size, length, row in zip(sizes, lengths, where, strict=True):
         k, v = (x[row, :, :length].repeat_interleave(2, 0) for x in (keys, values))
         own = q[first : first + size].transpose(0, 1)
-        mask = torch.arange(length)[None] <= torch.arange(length - size, length)[:, None]
+        mask = visible(torch.arange(length - size, length), int(length), window)
         wanted = F.scaled_dot_product_attention(own, k, v, attn_mask=mask)
         mine = got[first : first + size]
         torch.testing.assert_close(mine, wanted.transpose(0, 1).flatten(1), atol=1e-5, rtol=1e-4)
@@ -58,12 +59,12 @@ def paged(eng: TransformersEngine, kernel: Any = paged_reference) -> Transformer
     return eng
 
 
-@pytest.mark.parametrize("family", ["Qwen2", "Qwen3"])
+@pytest.mark.parametrize("family", ["Qwen2", "Qwen3", "Gemma3"])
 def test_an_engine_over_pages_samples_the_same(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "compiled_loops", lambda: None)  # torch, as on CUDA
-    net = model(family, **({"head_dim": 16} if family == "Qwen3" else {}))
+    net = model(family, **FAMILIES[family][1])
     plain = engine(net)
     calls: list[tuple[int, int, int]] = []
 

@@ -15,7 +15,7 @@ from helpers.small_models import model
 from turngym.agents.engines import factory, transfers
 from turngym.agents.engines.base import Completion
 from turngym.agents.engines.local import engine as module
-from turngym.agents.engines.local import packed_decoder
+from turngym.agents.engines.local import packed_weights
 from turngym.agents.engines.local.decode_graphs import EAGER, DecodeGraphs
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.engines.local.forward import GRAIN
@@ -31,7 +31,7 @@ FORMS = ("masks", "pages", "own forward")
 def plain_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decode by torch from weights that lie plainly, as on CUDA."""
     monkeypatch.setattr(module, "compiled_loops", lambda: None)
-    monkeypatch.setattr(packed_decoder, "can_prepack", lambda _dtype: False)
+    monkeypatch.setattr(packed_weights, "can_prepack", lambda _dtype: False)
 
 
 def net_of(form: str, seed: int = 0) -> Any:
@@ -164,9 +164,9 @@ def with_graphs(
     forward: Any = eng._forward
 
     def addresses() -> list[int]:
-        found = [eng._pool.data, forward._embed, forward._turns, forward._floor]
-        found += [tensor for layer in forward._layers for tensor in tensors_of(layer)]
-        return [t.data_ptr() for t in [*found, forward._head._weight]]
+        found = [eng._pool.data, forward._weights.embed, *forward._weights.turns, forward._floor]
+        found += [tensor for layer in forward._blocks for tensor in tensors_of(layer)]
+        return [t.data_ptr() for t in [*found, forward._weights.head._weight]]
 
     graphs = Graphs(addresses)
     forward._graphs = DecodeGraphs(max_batch, graphs.recorder)

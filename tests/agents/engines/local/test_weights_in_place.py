@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 from helpers.allocations import peak_bytes
-from helpers.engine_help import TOKENIZER, ask, engine, prompts, request, same
+from helpers.engine_help import FAMILIES, TOKENIZER, ask, engine, prompts, request, same
 from helpers.small_models import model
 
 from turngym.agents.engines.base import EngineSource
 from turngym.agents.engines.local import engine as local
-from turngym.agents.engines.local import packed_decoder
+from turngym.agents.engines.local import packed_weights
 from turngym.agents.engines.local.engine import build
 from turngym.agents.engines.local.hf_forward import HfForward
 from turngym.agents.engines.local.packed_decoder import FastDecoder
@@ -51,7 +51,7 @@ def one_layer(net: Any) -> int:
 def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How weights lie: as oneDNN wants them, or plainly, as on CUDA."""
     if request.param == "plain":
-        monkeypatch.setattr(packed_decoder, "can_prepack", lambda _dtype: False)
+        monkeypatch.setattr(packed_weights, "can_prepack", lambda _dtype: False)
     return request.param
 
 
@@ -59,23 +59,23 @@ def test_taking_weights_costs_one_layer_and_not_a_second_set(
     layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net, other = large(), large(seed=1)
-    monkeypatch.setattr(packed_decoder, "WRITE_ENTRIES", 2**12)
+    monkeypatch.setattr(packed_weights, "WRITE_ENTRIES", 2**12)
     made: list[FastDecoder] = []
     building = peak_bytes(lambda: made.append(FastDecoder(net, torch.float32, 64)))
     assert building > 0.9 * weight_bytes(net)  # what taking new weights cost as well, before
     taking = peak_bytes(lambda: made[0].load(other))
     assert taking < 1.5 * one_layer(net)
     assert taking < 0.2 * weight_bytes(net)
-    assert made[0]._layers[0].qkv._packed == (layout == "prepacked")
+    assert made[0]._blocks[0].qkv._packed == (layout == "prepacked")
 
 
 def test_addresses_stay_where_weights_lie_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_decoder, "can_prepack", lambda _dtype: False)
+    monkeypatch.setattr(packed_weights, "can_prepack", lambda _dtype: False)
     decoder = FastDecoder(large("Qwen3", head_dim=16), torch.float32, 64)
 
     def addresses() -> list[int]:
-        layers = (decoder._layers[3].qkv, decoder._layers[3].down, decoder._head)
-        tensors = [decoder._embed, decoder._turns, decoder._layers[3].norm_q]
+        layers = (decoder._blocks[3].qkv, decoder._blocks[3].down, decoder._weights.head)
+        tensors = [decoder._weights.embed, *decoder._weights.turns, decoder._blocks[3].norm_q]
         tensors += [x._weight for x in layers]
         return [t.data_ptr() for t in tensors if t is not None]
 
@@ -87,13 +87,12 @@ def test_addresses_stay_where_weights_lie_plainly(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("rows", [1, 2**24])
-@pytest.mark.parametrize("family", ["Qwen2", "Qwen3", "Llama"])
+@pytest.mark.parametrize("family", ["Qwen2", "Qwen3", "Llama", "Gemma3"])
 def test_an_engine_that_took_weights_is_as_one_made_from_them(
     family: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed_decoder, "WRITE_ENTRIES", rows)
-    more: dict[str, Any] = {"Qwen3": {"head_dim": 16}, "Llama": {"attention_bias": True}}
-    more = more.get(family, {})
+    monkeypatch.setattr(packed_weights, "WRITE_ENTRIES", rows)
+    more: dict[str, Any] = FAMILIES[family][1]
     net, other = model(family, **more), model(family, seed=1, **more)
     eng, new = engine(net), engine(other)
     eng.sync(other)
@@ -161,11 +160,11 @@ def test_adapters_are_merged_a_layer_at_a_time(layout: str) -> None:
     for name, w in net.state_dict().items():  # the learner's own stay where and what they are
         assert (w.data_ptr(), True) == (before[name][0], torch.equal(w, before[name][1]))
     whole = FastDecoder(wanted, torch.float32, 64)
-    for mine, theirs in zip(decoder._layers, whole._layers, strict=True):
+    for mine, theirs in zip(decoder._blocks, whole._blocks, strict=True):
         for name in ("qkv", "out", "gate", "up", "down"):
             a, b = (getattr(layer, name)._weight for layer in (mine, theirs))
             assert torch.equal(*((x.to_dense() if x.is_mkldnn else x) for x in (a, b))), name
-    assert decoder._layers[0].qkv._packed == (layout == "prepacked")
+    assert decoder._blocks[0].qkv._packed == (layout == "prepacked")
 
 
 @pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])
@@ -217,9 +216,9 @@ def test_adapters_of_another_kind_are_merged_whole() -> None:
 def test_an_embedding_in_half_precision_stays_in_it() -> None:
     half = model("Qwen2").to(torch.bfloat16)
     decoder: Any = engine(half)._forward
-    assert decoder._embed.dtype == torch.bfloat16
+    assert decoder._weights.embed.dtype == torch.bfloat16
     ids = torch.arange(20)
-    assert torch.equal(decoder._embedded(ids), half.model.embed_tokens(ids).float())
+    assert torch.equal(decoder._weights.embedded(ids), half.model.embed_tokens(ids).float())
     exact = model("Qwen2")
     decoder.load(exact)  # nothing of these weights may be rounded
-    assert torch.equal(decoder._embedded(ids), exact.model.embed_tokens(ids))
+    assert torch.equal(decoder._weights.embedded(ids), exact.model.embed_tokens(ids))
