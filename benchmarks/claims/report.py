@@ -181,7 +181,8 @@ def describe_test(finding: Finding) -> str:
         return "–"
     p = finding.adjusted if finding.adjusted is not None else test.equivalence_p
     kind = "" if finding.adjusted is not None else "equivalence "
-    pairs = f"{test.n} {'pairs of' if test.paired else 'unpaired'} seeds"
+    alone = finding.comparison.worse is None  # against 0: seeds without a partner
+    pairs = f"{test.n} {'' if alone else 'pairs of ' if test.paired else 'unpaired '}seeds"
     tasks = f" × {finding.units} tasks" if finding.units > 1 else ""
     return f"{kind}{probability(p)}, {pairs}{tasks}, detectable {size(test.detectable, unit)}"
 
