@@ -134,7 +134,7 @@ def test_arms_without_training_are_repeated_too(tmp_path) -> None:
     assert columns_of(outcome) == [("actions", "plain")]
     again: list[str] = []
     run_claims([claim], tmp_path, 2, Here(), Quiet, again.append)
-    assert sum("seed" in line for line in said) == 6
+    assert sum("seed " in line for line in said) == 6
     assert not any("seed " in line for line in again[1:-1])
 
 
