@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..matrix.plots import Tick, nice_ticks, short
-from ..matrix.report import one_line, write_pages
+from ..matrix.report import MATCHED, one_line, write_pages
 from .catalogue import CLAIMS
 from .claim import Comparison
 from .outcome import Finding, Outcome
@@ -20,8 +20,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 SHARED = Path(__file__).parents[1] / "matrix" / "templates"
 PAGES = {"claims.html": "claims.html.j2", "claims.md": "claims.md.j2"}
 VERDICTS = ("reproduced", "not reproduced", "equivalent", "not decided")
-MATCHED = 0.05
-"""Largest difference of tokens or optimiser steps between arms that count as matched."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ...envs.utils.seed_tests import SeedTest
 from ...envs.utils.statistics import Estimate
 from ..matrix.comparison import Comparison
 from ..matrix.plots import Plot
-from ..matrix.report import FILTERS, one_line, percent, write_pages
+from ..matrix.report import FILTERS, count_steps, one_line, percent, write_pages
 from ..matrix.report import TEMPLATES as MATRIX_TEMPLATES
 from ..matrix.results import Place, Results
 from ..matrix.suite import Suite
@@ -167,9 +167,12 @@ def format_ends(place: Place) -> str:
     return " / ".join("–" if end is None else percent(end.mean) for end in ends)
 
 
-def format_steps(place: Place) -> str:
-    """Format the mean number of optimiser steps of a run."""
-    return f"{place.mean_used('optimizer_steps'):.0f}" if place.runs else "–"
+def format_steps(place: Place, base: Place | None = None) -> str:
+    """Format the mean optimiser steps of a run, marked where they are not the baseline's."""
+    if not place.runs:
+        return "–"
+    theirs = base.mean_used("optimizer_steps") if base is not None and base.runs else None
+    return count_steps(place.mean_used("optimizer_steps"), theirs)
 
 
 def format_size(size: Size | None) -> str:
