@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Rerun, Source, above, equal
 from .experiments import (
+    GUESS,
     NO_REFERENCE,
     ONE_UPDATE,
     SEARCH_LR,
@@ -103,8 +104,8 @@ ARPO_CLAIMS = (
             )
         ),
         comparisons=(
-            above("arpo, half the calls", "grpo, all calls", margin=-0.05),
-            above("grpo, all calls", "grpo, half the calls"),
+            above("arpo, half the calls", "grpo, all calls", margin=-0.05, floor=GUESS),
+            above("grpo, all calls", "grpo, half the calls", floor=GUESS),
         ),
         minutes=5,
         weaker=_TOY + " Every action counts as a call, an answer too. Arms with half the calls "
@@ -121,7 +122,7 @@ ARPO_CLAIMS = (
             figure="above GRPO on all thirteen benchmarks",
         ),
         experiment=Training(arms=(_branches("arpo", _FOG), _chains("grpo", _FOG))),
-        comparisons=(above("arpo", "grpo", 0.03, "area"),),
+        comparisons=(above("arpo", "grpo", 0.03, "area", floor=GUESS),),
         minutes=5,
         weaker=_TOY,
         reruns=_RERUNS,
@@ -138,7 +139,7 @@ ARPO_CLAIMS = (
         experiment=Training(
             arms=(_branches("arpo, no fog", _CLEAR), _chains("grpo, no fog", _CLEAR))
         ),
-        comparisons=(equal("arpo, no fog", "grpo, no fog", 0.03, "area"),),
+        comparisons=(equal("arpo, no fog", "grpo, no fog", 0.03, "area", floor=GUESS),),
         minutes=5,
         weaker=_TOY,
     ),
@@ -157,7 +158,7 @@ ARPO_CLAIMS = (
                 _branches("hard", _FOG, credit__shared="mean", optim__epochs=2),
             )
         ),
-        comparisons=(above("soft", "hard", 0.03, "area"),),
+        comparisons=(above("soft", "hard", 0.03, "area", floor=GUESS),),
         minutes=6,
         weaker=_TOY + " Each batch is gone through twice: in the first pass, where no probability "
         "has moved yet, both advantages have the same gradient.",
@@ -176,7 +177,7 @@ TARL_CLAIMS = (
         experiment=Training(
             arms=(_chains("tarl", _JUDGE, "tarl"), _chains("grpo, judged", _JUDGE))
         ),
-        comparisons=(above("tarl", "grpo, judged", 0.05, "area_right"),),
+        comparisons=(above("tarl", "grpo, judged", 0.05, "area_right", floor=GUESS),),
         minutes=5,
         weaker=_TOY + " The judge is the environment's rule and never errs; the paper's is a "
         "language model. Success is all doors or nothing.",
@@ -192,7 +193,7 @@ TARL_CLAIMS = (
         experiment=Training(
             arms=(_chains("tarl, not judged", _UNJUDGED, "tarl"), _chains("grpo", _UNJUDGED))
         ),
-        comparisons=(equal("tarl, not judged", "grpo", 0.05, "area_right"),),
+        comparisons=(equal("tarl, not judged", "grpo", 0.05, "area_right", floor=GUESS),),
         minutes=5,
         weaker=_TOY,
     ),
@@ -207,7 +208,7 @@ TARL_CLAIMS = (
         experiment=Training(
             arms=(_chains("tarl", _JUDGE, "tarl"), _chains("tarl by turn", _JUDGE, "tarlturns"))
         ),
-        comparisons=(above("tarl", "tarl by turn", 0.05, "area_right"),),
+        comparisons=(above("tarl", "tarl by turn", 0.05, "area_right", floor=GUESS),),
         minutes=5,
         weaker=_TOY + " Verdicts that never err favour the reward at each turn.",
     ),

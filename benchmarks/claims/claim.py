@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ...envs.core.digest import digest_of
 from ...leaderboard.schema.base import Form
@@ -56,6 +56,8 @@ class Comparison(Form):
             Without a margin, arms within it are equivalent.
         beyond: Two further arms: the difference must exceed theirs (first minus second).
         unit: ``points`` are shares, ``times`` logarithms to base 2 of a ratio, ``plain`` anything.
+        floor: What a policy scores that has learned nothing, such as a blind guess; None is 0 for
+            shares, and no floor for other metrics. Where both arms are there, nothing was compared.
     """
 
     better: str
@@ -67,6 +69,7 @@ class Comparison(Form):
     min_effect: float = Field(gt=0)
     beyond: tuple[str, str] | None = None
     unit: Unit = "points"
+    floor: float | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -84,6 +87,14 @@ class Comparison(Form):
         if self.expected == "equal" and (self.margin or self.worse is None):
             raise ValueError("comparison: expected equal needs two arms and no margin")
         return self
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave an undeclared floor out, so that it changes no digest."""
+        found = dict(dump(self))
+        if self.floor is None:
+            found.pop("floor", None)
+        return found
 
 
 def above(

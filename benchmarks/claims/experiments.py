@@ -282,6 +282,10 @@ def probe(env_id: str, tokens: int, per_step: int, *, every: int = 0, **settings
     )
 
 
+GUESS = 1 / 3
+"""Share of right letters of who writes one of three at random: the floor in their environments."""
+
+
 def letters(
     env_id: str,
     tokens: int,

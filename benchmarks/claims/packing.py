@@ -22,7 +22,11 @@ def is_packed(path: Path) -> bool:
     """Return whether a file holds outcomes of claims, as :func:`write_outcomes` writes them."""
     if path.suffix not in PACKED or not path.is_file():
         return False
-    return any('"claim":' in line for line in read_lines(path)[:1])
+    return _is_outcome(read_lines(path))
+
+
+def _is_outcome(lines: Sequence[str]) -> bool:
+    return any('"claim":' in line for line in lines[:1])
 
 
 def write_outcomes(outcomes: Sequence[Outcome], path: Path) -> Path:
@@ -43,7 +47,13 @@ def read_outcomes(source: Path) -> list[Outcome]:
     if source.suffix == ".json":
         found = [Outcome.read(source)]
     elif source.suffix in PACKED:
-        lines = enumerate(read_lines(source), start=1)
+        read = read_lines(source)
+        if not _is_outcome(read):
+            raise DataError(
+                f"{source}: line 1 is no outcome of a claim; expected a file that "
+                "`turngym claims --pack` wrote."
+            )
+        lines = enumerate(read, start=1)
         found = [parse_form(Outcome, line, f"{source}, line {n}") for n, line in lines]
     else:
         found = [Outcome.read(path) for path in sorted((source / RESULTS).glob("*.json"))]

@@ -104,7 +104,7 @@ PASA_CLAIMS = (
         experiment=Training(
             arms=(_critic("sessions", "pasa", _SESSIONS), _critic("ppo", "ppo", _SESSIONS))
         ),
-        comparisons=(above("sessions", "ppo", 0.1, "area_return", unit="plain"),),
+        comparisons=(above("sessions", "ppo", 0.1, "area_return", unit="plain", floor=0.0),),
         minutes=5,
         weaker="Boxes in boxes instead of papers that cite papers, and a model of 0.1M parameters.",
     ),
@@ -123,7 +123,9 @@ PASA_CLAIMS = (
                 _critic("ppo, forced", "ppo", _FORCED),
             )
         ),
-        comparisons=(equal("sessions, forced", "ppo, forced", 0.1, "area_return", unit="plain"),),
+        comparisons=(
+            equal("sessions, forced", "ppo, forced", 0.1, "area_return", unit="plain", floor=0.0),
+        ),
         minutes=5,
         weaker="Boxes within those boxes still have to be asked for.",
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..matrix.plots import Tick, nice_ticks, short
-from ..matrix.report import one_line, write_pages
+from ..matrix.report import MATCHED, one_line, write_pages
 from .catalogue import CLAIMS
 from .claim import Comparison
 from .outcome import Finding, Outcome
@@ -20,8 +20,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 SHARED = Path(__file__).parents[1] / "matrix" / "templates"
 PAGES = {"claims.html": "claims.html.j2", "claims.md": "claims.md.j2"}
 VERDICTS = ("reproduced", "not reproduced", "equivalent", "not decided")
-MATCHED = 0.05
-"""Largest difference of tokens or optimiser steps between arms that count as matched."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,8 @@ def describe_test(finding: Finding) -> str:
         return "–"
     p = finding.adjusted if finding.adjusted is not None else test.equivalence_p
     kind = "" if finding.adjusted is not None else "equivalence "
-    pairs = f"{test.n} {'pairs of' if test.paired else 'unpaired'} seeds"
+    alone = finding.comparison.worse is None  # against 0: seeds without a partner
+    pairs = f"{test.n} {'' if alone else 'pairs of ' if test.paired else 'unpaired '}seeds"
     tasks = f" × {finding.units} tasks" if finding.units > 1 else ""
     return f"{kind}{probability(p)}, {pairs}{tasks}, detectable {size(test.detectable, unit)}"
 

@@ -123,6 +123,7 @@ def judge_repetition(claim: Claim, arms: Mapping[str, ArmRuns], again: str) -> t
             higher=like.higher,
             min_effect=like.min_effect,
             unit=like.unit,
+            floor=like.floor,
         )
         for measure, like in by_measure.items()
     ]

@@ -6,7 +6,16 @@ from typing import Any
 
 from ..matrix.suite import SuiteEnv, TaughtStart
 from .claim import Claim, Rerun, Source, above, equal
-from .experiments import PlayedArm, TrainedArm, Training, letters, play_search, search, train_arm
+from .experiments import (
+    GUESS,
+    PlayedArm,
+    TrainedArm,
+    Training,
+    letters,
+    play_search,
+    search,
+    train_arm,
+)
 
 _TREE = "Tree-GRPO, arXiv 2509.21240"
 RERUNS = (
@@ -83,7 +92,7 @@ TREE_CLAIMS = (
             figure="multi-hop exact match 36.8 against 31.8, single-hop 50.0 against 48.1",
         ),
         experiment=Training(arms=(_BOTH, _CHAINS)),
-        comparisons=(above(_BOTH.name, _CHAINS.name, 0.05, "area_right"),),
+        comparisons=(above(_BOTH.name, _CHAINS.name, 0.05, "area_right", floor=GUESS),),
         minutes=6,
         weaker=_TOY,
         reruns=RERUNS,
@@ -99,8 +108,8 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=_EVEN),
         comparisons=(
-            equal(_EVEN[0].name, _EVEN[1].name, 0.03, "area_right"),
-            equal(_EVEN[0].name, _EVEN[2].name, 0.03, "area_right"),
+            equal(_EVEN[0].name, _EVEN[1].name, 0.03, "area_right", floor=GUESS),
+            equal(_EVEN[0].name, _EVEN[2].name, 0.03, "area_right", floor=GUESS),
         ),
         minutes=3,
         weaker=_TOY,
@@ -115,12 +124,13 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=_PAIRS),
         comparisons=(
-            above(_PAIRS[0].name, _PAIRS[1].name, 0.05, "area_right"),
+            above(_PAIRS[0].name, _PAIRS[1].name, 0.05, "area_right", floor=GUESS),
             above(
                 _PAIRS[0].name,
                 _PAIRS[1].name,
                 0.05,
                 "area_right",
+                floor=GUESS,
                 beyond=(_PAIRS[2].name, _PAIRS[3].name),
             ),
         ),
@@ -178,8 +188,8 @@ TREE_CLAIMS = (
         ),
         experiment=Training(arms=(_BOTH, _INTER, _INTRA)),
         comparisons=(
-            above(_BOTH.name, _INTER.name, 0.03, "area_right"),
-            above(_INTER.name, _INTRA.name, 0.03, "area_right"),
+            above(_BOTH.name, _INTER.name, 0.03, "area_right", floor=GUESS),
+            above(_INTER.name, _INTRA.name, 0.03, "area_right", floor=GUESS),
         ),
         minutes=8,
         weaker=_TOY,

@@ -6,7 +6,9 @@ stand for more seeds. Arms with the same starting model, environment and tasks a
 else, or where they have no seed in common, Welch's test is used.
 
 1. Fewer than five seeds: not decided.
-2. Both arms within 3 points of the floor, or of the ceiling, of a share: not decided.
+2. Both arms within 3 points of the floor, or of the ceiling, of a share: not decided. The floor is
+   0, or what the comparison declares: in Fog-v0 a blind guess is right in a third of the episodes,
+   and two arms that only guess are not "equivalent", they have nothing to be compared by.
 3. A comparison that expects a difference is *reproduced* when the 95 % interval of Student's t lies
    above the margin, p <= .05 after Holm over the claim's comparisons, the measured difference
    is at least ``min_effect`` beyond the margin, and the exact permutation test agrees (see
@@ -80,12 +82,14 @@ def judge_claim(findings: Sequence[Finding]) -> tuple[Verdict, str]:
     count = len(findings)
     if all(finding.verdict == "equivalent" for finding in findings):
         return "equivalent", f"{count} of {count} comparisons are equal within their bounds"
-    still = sum(finding.verdict == "not decided" for finding in findings)
+    reasons = [finding.why for finding in findings if finding.verdict == "not decided"]
+    still = len(reasons)
     fail = sum(not finding.holds for finding in findings) - still
     if fail:
         return "not reproduced", f"{fail} of {count} comparisons fail"
     if still:
-        return "not decided", f"{still} of {count} comparisons are open"
+        why = "; ".join(dict.fromkeys(reasons))
+        return "not decided", f"{still} of {count} comparisons are open: {why}"
     return "reproduced", f"{count} of {count} comparisons hold"
 
 
@@ -153,14 +157,16 @@ def _verdict_on_equality(comparison: Comparison, test: SeedTest) -> tuple[Verdic
 def _at_an_edge(finding: Finding) -> str:
     better, worse = finding.better, finding.worse
     comparison = finding.comparison
-    if comparison.measure not in SHARES or comparison.worse is None:
+    share, floor = comparison.measure in SHARES, comparison.floor
+    if (not share and floor is None) or comparison.worse is None:
         return ""
     if better is None or worse is None:
         return ""
-    if min(better, worse) > 1 - EDGE:
+    if share and min(better, worse) > 1 - EDGE:
         return "both arms are at the ceiling"
-    if max(better, worse) < EDGE:
-        return "both arms are at the floor"
+    if max(better, worse) < (floor or 0.0) + EDGE:
+        nothing = "" if floor is None else f" ({floor:.3g}, of a policy that has learned nothing)"
+        return f"both arms are at the floor{nothing}"
     return ""
 
 

@@ -50,8 +50,9 @@ class Command:
             (SmolLM2-135M on full environments, after imitation), full (a model of the papers' size,
             on GPUs), ladder (diagnostic families, two hours), ladder-full (a night), ladder-state
             (credit by state where states come again), ladder-stale (ratios and losses, many updates
-            on a batch), separating (real environments that tell recipes apart), turns (what a turn
-            found out, where all answers fail), or a suite file (.json).
+            on a batch), separating (real environments that tell recipes apart), household (credit
+            by state in rooms), turns (what a turn found out, where all answers fail), ladder-rates
+            and ladder-stale-rates (searches for learning rates), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
@@ -235,7 +236,7 @@ def find_suite(name: str) -> Suite:
 
     Raises:
         UnknownNameError: Neither.
-        DataError: A file that holds no suite.
+        DataError: A file ``.json`` that does not exist, or holds no suite.
     """
     from ..ladder.suites import SUITES as LADDERS
     from ..matrix.suite import Suite
@@ -245,9 +246,9 @@ def find_suite(name: str) -> Suite:
     if name in suites:
         return suites[name]
     path = Path(name)
-    if path.suffix == ".json" and path.is_file():
+    if path.suffix == ".json":
         return Suite.read(path)
-    raise UnknownNameError("suite", name, [*suites, "a suite file (.json)"])
+    raise UnknownNameError("suite", name, suites)
 
 
 def report_folder(part: Path, out: str | None) -> Path:

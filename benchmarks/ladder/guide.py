@@ -22,11 +22,18 @@ from ..claims.packing import is_packed, read_outcomes
 from ..matrix.matrix_files import read_part
 from ..matrix.ranking import compare_by_column
 from ..matrix.report import FILTERS, list_problems, one_line, write_pages
-from ..matrix.results import Results
+from ..matrix.results import Place, Results
 from .families import FAMILIES, Family
 from .oracle.forecast import MIN_EFFECT
 from .pairs import PairScore, compare_pairs
-from .report import TEMPLATES, find_oracle, format_size
+from .report import (
+    TEMPLATES,
+    find_oracle,
+    format_detectable,
+    format_ends,
+    format_size,
+    format_steps,
+)
 from .scoring import FamilyScore, RowScore, score_ladder
 from .suites import is_ladder
 from .yardsticks import SUSPECT, compare_controls, compare_with_itself
@@ -116,6 +123,7 @@ class Line:
         seeds: Seeds that both have.
         difference: Mean difference of areas over these seeds; None without one.
         needs: Seeds that it would take; empty where it is decided, or nothing says how many.
+        place: The row's field: success after training, sampled and greedy, and costs.
         control: Verdict in the control; empty where there is none.
         beyond: Whether the difference is larger than the control's, on the same side: Student's
             95 % interval of the seeds' excess leaves 0 out.
@@ -131,6 +139,7 @@ class Line:
     seeds: int
     difference: float | None
     needs: str
+    place: Place
     control: str = ""
     beyond: bool = False
     oracle: str = ""
@@ -162,6 +171,7 @@ class Topic:
         same_because: Why.
         left_out: Rows that are not run here for another reason.
         trait: What an environment of this kind has.
+        base: The baseline's field; None where it has none.
     """
 
     name: str
@@ -173,6 +183,7 @@ class Topic:
     same_because: str
     left_out: tuple[str, ...]
     trait: Trait | None
+    base: Place | None
 
     @property
     def decided(self) -> bool:
@@ -248,7 +259,15 @@ def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Pat
         raise BadValueError(f"--out {out}: expected a Markdown file, such as docs/guide.md.")
     out.parent.mkdir(parents=True, exist_ok=True)
     content = gather(files, baseline)
-    filters = FILTERS | {"cell": one_line, "size": format_size, "p": format_p, "span": format_span}
+    filters = FILTERS | {
+        "cell": one_line,
+        "size": format_size,
+        "p": format_p,
+        "span": format_span,
+        "detectable": format_detectable,
+        "ends": format_ends,
+        "steps": format_steps,
+    }
     (path,) = write_pages(out.parent, {out.name: TEMPLATE}, [TEMPLATES], filters, content)
     return path
 
@@ -385,7 +404,11 @@ def _of_family(score: FamilyScore, results: Results, labels: Sequence[str]) -> T
     family, suite = score.family, results.suite
     column = suite.column(family.column(score.middle))
     base = next((row for row in score.rows if row.label == score.baseline), None)
-    lines = [_ladder_line(score, row, base) for row in score.rows if row.label != score.baseline]
+    lines = [
+        _ladder_line(score, row, base, results.place(row.label, column.name))
+        for row in score.rows
+        if row.label != score.baseline
+    ]
     ran = {row.label for row in score.rows}
     same = {label: twin for label, twin in family.same.items() if score.stands_in(label)}
     setting = family.setting or "updates per batch"
@@ -402,6 +425,7 @@ def _of_family(score: FamilyScore, results: Results, labels: Sequence[str]) -> T
         same_because=family.same_because,
         left_out=tuple(label for label in labels if label not in ran and label not in same),
         trait=_trait(family),
+        base=None if base is None or (rung := base.rung(score.middle)) is None else rung.place,
     )
 
 
@@ -423,7 +447,7 @@ def _trait(family: Family) -> Trait:
     return TRAITS.get(family.name, Trait(f"this: {asks}", "what it can of it"))
 
 
-def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None) -> Line:
+def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None, place: Place) -> Line:
     compared, equal = row.middle, row.equal
     seen = row.forecast.says if row.forecast is not None and row.forecast.against else ""
     rungs = [one.rung(score.middle) if one is not None else None for one in (row, base)]
@@ -438,6 +462,7 @@ def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None) -> Li
         seeds=len(ours.keys() & theirs.keys()),
         difference=_difference(None if compared is None else compared.test, ours, theirs),
         needs="" if compared is None else compared.needs,
+        place=place,
         control="" if equal is None else equal.verdict,
         beyond=base is not None and _beyond(score, row, base),
         oracle=row.meets or seen,
@@ -491,6 +516,7 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                     seeds=len(ours.keys() & theirs.keys()),
                     difference=_difference(compared.test, ours, theirs),
                     needs=compared.needs,
+                    place=results.place(row, name),
                     again=row in apart,
                 )
             )
@@ -509,6 +535,7 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                 same_because="",
                 left_out=tuple(label for label in labels if label not in ran),
                 trait=None,
+                base=results.place(baseline, name) if baseline in results.recipes else None,
             )
         )
     return topics

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.seed_tests import SeedTest
 from ...envs.utils.statistics import Estimate
 from ..matrix.comparison import Comparison
 from ..matrix.plots import Plot
-from ..matrix.report import FILTERS, one_line, write_pages
+from ..matrix.report import FILTERS, count_steps, one_line, percent, write_pages
 from ..matrix.report import TEMPLATES as MATRIX_TEMPLATES
-from ..matrix.results import Results
+from ..matrix.results import Place, Results
 from ..matrix.suite import Suite
 from .families import Size
 from .oracle.forecast import MIN_EFFECT, Oracle
 from .plots import draw_radars, family_palette, size_curves
-from .scoring import FamilyScore, Rung, score_ladder
+from .scoring import FamilyScore, Rung, least_seeds, score_ladder
 from .suites import is_ladder
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -94,6 +95,7 @@ def gather(results: Results, oracle: Oracle | None, baseline: str) -> dict[str, 
     }
     return {
         "suite": results.suite,
+        "least": least_seeds(results.suite),
         "digest": results.suite.digest,
         "scores": scores,
         "labels": competitors,
@@ -154,6 +156,25 @@ def format_verdict(compared: Comparison | None) -> str:
     return compared.verdict + needs
 
 
+def format_detectable(test: SeedTest | None) -> str:
+    """Format the smallest true difference that the seeds would find, in points."""
+    return "–" if test is None else percent(test.detectable)
+
+
+def format_ends(place: Place) -> str:
+    """Format the success after training, sampled and greedy, as percentages."""
+    ends = (place.sampled, place.greedy)
+    return " / ".join("–" if end is None else percent(end.mean) for end in ends)
+
+
+def format_steps(place: Place, base: Place | None = None) -> str:
+    """Format the mean optimiser steps of a run, marked where they are not the baseline's."""
+    if not place.runs:
+        return "–"
+    theirs = base.mean_used("optimizer_steps") if base is not None and base.runs else None
+    return count_steps(place.mean_used("optimizer_steps"), theirs)
+
+
 def format_size(size: Size | None) -> str:
     """Format a size; a dash where no size was solved."""
     return "–" if size is None else f"{size:g}"
@@ -165,5 +186,8 @@ LADDER_FILTERS = FILTERS | {
     "estimate": format_estimate,
     "verdict": format_verdict,
     "size": format_size,
+    "detectable": format_detectable,
+    "ends": format_ends,
+    "steps": format_steps,
     "cell": one_line,
 }

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ...envs.utils.seed_tests import SeedTest, seed_interval
+from ...envs.utils.seed_tests import MIN_SEEDS, SeedTest, seed_interval
 from ...envs.utils.statistics import Estimate
 from ..matrix.cell import CellResult
 from ..matrix.comparison import MIN_RUNS, Comparison, compare_areas, decide_family
-from ..matrix.results import Results
+from ..matrix.results import Place, Results
+from ..matrix.suite import Suite
 from .families import CONTROL, SOLVED, Family, Size
 from .oracle.forecast import ArmForecast, FamilyForecast, Oracle
 from .suites import families_of, sizes_of
 
 OF_SEEDS = 0.8
-"""Share of the seeds that must solve a size: 8 of 10, 4 of 5."""
+"""Share of the seeds that were run that must solve a size: 8 of 10, 4 of 5."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,9 @@ class Rung:
         areas: Areas by seed, those of finished runs.
         solved: Number of seeds that solved it.
         seeds: Number of finished seeds.
-        needed: Number of seeds of the suite that have to solve it.
+        needed: Number of seeds that have to solve it.
         area: Mean area with Student's interval over seeds; None with fewer than two.
+        place: The field of the matrix: success after training, sampled and greedy, and costs.
     """
 
     size: Size | str
@@ -38,6 +40,7 @@ class Rung:
     seeds: int
     needed: int
     area: Estimate | None
+    place: Place
 
     @property
     def passed(self) -> bool:
@@ -148,8 +151,8 @@ def score_family(
         if any(results.runs(row.label, name) for name in columns & set(_columns(family, sizes)))
     ]
     order = sorted(labels, key=lambda label: (label in yardsticks, label != baseline))
-    at_middle = _compare_rows(results, family.column(middle), order, baseline)
-    at_control = _compare_rows(results, control, order, baseline, min_effect=0.0) if control else {}
+    at_middle = compare_rows(results, family.column(middle), order, baseline)
+    at_control = compare_rows(results, control, order, baseline, min_effect=0.0) if control else {}
     rows = []
     for label in order:
         rungs = tuple(_rung(results, family, label, size) for size in sizes)
@@ -191,6 +194,11 @@ def weigh(forecast: ArmForecast | None, compared: Comparison | None) -> str:
     return f"agrees: {side}" if verdict == side else f"contradicts: tables show it {side}"
 
 
+def least_seeds(suite: Suite) -> int:
+    """Return the number of seeds below which those that were not run count as unsolved."""
+    return min(MIN_SEEDS, len(suite.seeds))
+
+
 def _columns(family: Family, sizes: Sequence[Size]) -> list[str]:
     return [family.column(size) for size in (*sizes, CONTROL)]
 
@@ -205,8 +213,9 @@ def _rung(results: Results, family: Family, label: str, size: Size | str) -> Run
         areas=areas,
         solved=sum(final is not None and final >= least for final in finals),
         seeds=len(runs),
-        needed=ceil(OF_SEEDS * len(results.suite.seeds) - 1e-9),
+        needed=ceil(OF_SEEDS * max(len(runs), least_seeds(results.suite)) - 1e-9),
         area=seed_interval(list(areas.values())) if len(areas) >= MIN_RUNS else None,
+        place=results.place(label, family.column(size)),
     )
 
 
@@ -214,7 +223,7 @@ def _areas(runs: Sequence[CellResult]) -> dict[int, float]:
     return {run.cell.seed: run.area for run in runs if run.area is not None}
 
 
-def _compare_rows(
+def compare_rows(
     results: Results,
     column: str,
     labels: Sequence[str],

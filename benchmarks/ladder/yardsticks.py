@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ...envs.utils.seed_tests import LEVEL
 from ..matrix.ranking import compare_by_column
 from ..matrix.results import Results
-from .scoring import FamilyScore
+from .scoring import FamilyScore, compare_rows
+from .suites import is_ladder
 
 SUSPECT = 0.025
 """A yardstick is out of bounds when so many false calls have at most this probability."""
@@ -51,9 +52,21 @@ class Yardstick:
 
 
 def compare_with_itself(results: Results, baseline: str) -> list[Yardstick]:
-    """Return how often A/A rows were called different, over all columns of a suite."""
+    """Return how often A/A rows were called different, over all columns of a suite.
+
+    Areas are those that the suite's rows are compared by: a ladder's as they are, those of other
+    suites between the random player's and the expert's.
+    """
     apart = results.suite.yardsticks
-    found = {at: c for at, c in compare_by_column(results, baseline).items() if at[0] in apart}
+    if is_ladder(results.suite):
+        found = {
+            (row, column): compared
+            for column in results.envs
+            for row, twin in apart.items()
+            if (compared := compare_rows(results, column, [row], twin).get(row)) is not None
+        }
+    else:
+        found = {at: c for at, c in compare_by_column(results, baseline).items() if at[0] in apart}
     tested = {at: c for at, c in found.items() if c.tested}
     called = [f"{at[0]} in {at[1]}" for at, c in tested.items() if c.apart]
     if not apart:

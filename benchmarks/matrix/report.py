@@ -31,6 +31,8 @@ METRICS = {
 }
 Places = Mapping[tuple[str, str], Place]
 Comparisons = Mapping[tuple[str, str], Comparison]
+MATCHED = 0.05
+"""Largest difference of tokens or optimiser steps between rows that count as matched."""
 SIGNED = ("against", "sharpening")
 """Metrics below and above zero."""
 MARKS = {"above": " ▲", "below": " ▼", "equivalent": " ="}
@@ -72,6 +74,7 @@ class ColumnTable:
         start: Success of the starting model, sampled and greedy; None where it is not known.
         zero_shot: The same of the model before its warm start; empty where it has none.
         rows: Fields and comparisons.
+        base_steps: Mean optimiser steps of the baseline; None without a run of it.
     """
 
     name: str
@@ -80,6 +83,7 @@ class ColumnTable:
     start: tuple[float | None, float | None]
     zero_shot: list[float | None]
     rows: list[tuple[Place, Comparison | None]]
+    base_steps: float | None
 
 
 def write_report(
@@ -175,7 +179,12 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "palette": palette,
         "budget_plots": _budget_plots(results, ranks, palette),
         "plots": _env_plots(results, palette),
-        "tables": [_column_table(results, places, found, column) for column in results.envs],
+        "tables": [
+            _column_table(results, places, found, column, baseline) for column in results.envs
+        ],
+        "base_steps": next(
+            (rank.optimizer_steps for rank in ranks.ranks if rank.recipe == ranks.baseline), None
+        ),
         "comparisons": len([pair for pair in found if pair[0] not in results.suite.yardsticks]),
         "costs": collect_costs(results),
         "searches": list(results.searches.values()),
@@ -234,6 +243,17 @@ def threshold_tokens(place: Place) -> str:
     mean = short(sum(reached) / len(reached))
     every = len(reached) == len(place.to_threshold)
     return mean if every else f"{mean} ({len(reached)} of {len(place.to_threshold)})"
+
+
+def count_steps(steps: float, base: float | None) -> str:
+    """Format optimiser steps, marked where they differ from the baseline's by more than 5 %.
+
+    Args:
+        steps: Mean optimiser steps of a run.
+        base: The baseline's; None without one.
+    """
+    apart = base is not None and abs(steps - base) > MATCHED * base
+    return f"{steps:.0f}{' ≠' if apart else ''}"
 
 
 def split_words(column: str) -> list[str]:
@@ -303,13 +323,16 @@ def _shade(
     return Shade(place, text, strength if name in SIGNED else max(0.0, strength), label)
 
 
-def _column_table(results: Results, places: Places, found: Comparisons, column: str) -> ColumnTable:
+def _column_table(
+    results: Results, places: Places, found: Comparisons, column: str, baseline: str
+) -> ColumnTable:
     about, start = results.suite.column(column), results.columns.get(column)
     tries = (start.tries, start.greedy_tries) if start is not None else (None, None)
     before = [None if t is None else t.mean("solved") for t in tries]
     bare = (start.zero_shot_tries, start.zero_shot_greedy_tries) if start is not None else ()
     zero_shot = [t.mean("solved") for t in bare if t is not None]
     rows = [(places[row, column], found.get((row, column))) for row in results.recipes]
+    base = places.get((baseline, column))
     return ColumnTable(
         name=column,
         measure=about.measure,
@@ -317,6 +340,7 @@ def _column_table(results: Results, places: Places, found: Comparisons, column: 
         start=(before[0], before[1]),
         zero_shot=zero_shot,
         rows=[(place, comparison) for place, comparison in rows if place.runs],
+        base_steps=base.mean_used("optimizer_steps") if base is not None and base.runs else None,
     )
 
 
@@ -398,4 +422,5 @@ FILTERS = {
     "interval": interval,
     "cell": one_line,
     "words": split_words,
+    "count_steps": count_steps,
 }

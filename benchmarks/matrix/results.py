@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -47,6 +47,12 @@ class Spread:
     n: int
     low95: float | None
     high95: float | None
+
+    def of_share(self) -> Spread:
+        """Return the spread of a share, whose interval ends at 0 and 1: no share is beyond."""
+        if self.low95 is None or self.high95 is None:
+            return self
+        return replace(self, low95=max(0.0, self.low95), high95=min(1.0, self.high95))
 
 
 def over_seeds(values: Sequence[float]) -> Spread | None:
@@ -212,6 +218,10 @@ class Results:
         def spread(value: Callable[[CellResult], float | None]) -> Spread | None:
             return over_seeds([v for run in runs if (v := value(run)) is not None])
 
+        def share(value: Callable[[CellResult], float | None]) -> Spread | None:
+            found = spread(value)
+            return None if found is None else found.of_share()
+
         def normalised(run: CellResult) -> float | None:
             mean = run.tries.mean("returns") if run.tries is not None else None
             return None if scale is None or mean is None else scale.normalise(mean)
@@ -223,8 +233,8 @@ class Results:
             runs=tuple(runs),
             reason=reasons[0] if reasons else "",
             area=over_seeds(list(self.areas(recipe, column).values())),
-            sampled=spread(lambda run: run.sampled),
-            greedy=spread(lambda run: run.greedy),
+            sampled=share(lambda run: run.sampled),
+            greedy=share(lambda run: run.greedy),
             normalised=spread(normalised),
             sharpening=spread(self.sharpening),
             to_threshold=tuple(run.to_threshold for run in runs),

@@ -18,11 +18,20 @@ class UnknownNameError(TurngymError, ValueError):
         name: The unknown name.
         known: The names that exist; the nearest one is suggested.
         where: What refused it (an environment id, a command); empty when obvious.
+        hidden: Names that exist as well and may be suggested, but are not listed.
     """
 
-    def __init__(self, kind: str, name: object, known: Iterable[object], where: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: object,
+        known: Iterable[object],
+        where: str = "",
+        *,
+        hidden: Iterable[object] = (),
+    ) -> None:
         names = [str(k) for k in known]
-        lowered = {n.lower(): n for n in reversed(names)}
+        lowered = {n.lower(): n for n in reversed([*names, *map(str, hidden)])}
         near = difflib.get_close_matches(str(name).lower(), list(lowered), n=1, cutoff=0.4)
         hint = f" Did you mean {lowered[near[0]]!r}?" if near else ""
         listed = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")

@@ -296,5 +296,6 @@ def find_environment(env_id: str) -> EnvironmentSpec:
     if env_id not in _SPECS:
         discover()
     if env_id not in _SPECS:
-        raise UnknownNameError("environment", env_id, all_ids())
+        every = all_ids(hidden=True)
+        raise UnknownNameError("environment", env_id, all_ids(), hidden=every)
     return _SPECS[env_id]

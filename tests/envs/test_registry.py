@@ -144,3 +144,10 @@ def test_a_module_prefix_registers() -> None:
     code = 'import gymnasium as g; print(g.make("turngym.envs:SearchQA-v0", size="micro").spec.id)'
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "SearchQA-v0"
+
+
+def test_a_mistyped_diagnostic_environment_is_suggested_though_lists_leave_it_out() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'Lottery-v0'") as caught:
+        find_environment("Lotery-v0")
+    assert "Known: Game24-v0" in str(caught.value)
+    assert str(caught.value).count("Lottery-v0") == 1

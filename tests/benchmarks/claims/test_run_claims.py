@@ -13,7 +13,7 @@ from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
 from turngym.benchmarks.claims.experiments import CrawledArm, Crawling, TrainedArm, Training
 from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
-from turngym.benchmarks.claims.packing import is_packed
+from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.report import (
     collect_repetitions,
     columns_of,
@@ -29,7 +29,7 @@ from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import Ended
 from turngym.benchmarks.matrix.jobs import Job, perform
-from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.utils.seed_tests import compare_seeds
 
 
@@ -134,7 +134,7 @@ def test_arms_without_training_are_repeated_too(tmp_path) -> None:
     assert columns_of(outcome) == [("actions", "plain")]
     again: list[str] = []
     run_claims([claim], tmp_path, 2, Here(), Quiet, again.append)
-    assert sum("seed" in line for line in said) == 6
+    assert sum("seed " in line for line in said) == 6
     assert not any("seed " in line for line in again[1:-1])
 
 
@@ -196,6 +196,12 @@ def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     assert "Within bounds." in page
     assert "Run again by others" in page
     assert "0.1 below (Another paper" in text
+
+
+def test_packed_results_of_a_suite_are_no_outcomes() -> None:
+    results = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+    with pytest.raises(DataError, match=r"no outcome of a claim; .*`turngym claims --pack` wrote"):
+        read_outcomes(results / "turns.jsonl.gz")
 
 
 def test_a_packed_file_gives_the_same_report(ran, tmp_path, capsys) -> None:

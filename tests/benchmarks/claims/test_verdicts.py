@@ -75,6 +75,35 @@ def test_equality_says_how_many_seeds_it_needs():
     assert 86 <= int(found.why.partition("needs ")[2].split()[0]) <= 95
 
 
+@pytest.mark.parametrize("wanted", ["above", "equal"])
+def test_arms_that_only_guess_are_not_equivalent(wanted):
+    """A blind guess of three letters is right in a third of the episodes: that is the floor."""
+    arms = around("ours", 0.34), around("theirs", 0.33, wobble=OTHER)
+    assert verdict(above(expected=wanted), *arms).verdict == "equivalent"
+    found = verdict(above(expected=wanted, floor=1 / 3), *arms)
+    assert (found.verdict, found.why) == (
+        "not decided",
+        "both arms are at the floor (0.333, of a policy that has learned nothing)",
+    )
+    assert judge_claim([found]) == (
+        "not decided",
+        f"1 of 1 comparisons are open: {found.why}",
+    )
+    learned = around("ours", 0.45), around("theirs", 0.33, wobble=OTHER)
+    assert verdict(above(expected=wanted, floor=1 / 3), *learned).verdict != "not decided"
+
+
+def test_a_metric_that_is_no_share_has_a_floor_where_one_is_declared():
+    arms = [around(name, 0.01, measure="return") for name in ("ours", "theirs")]
+    assert verdict(above(measure="return"), *arms).verdict == "equivalent"
+    assert verdict(above(measure="return", floor=0.0), *arms).why.startswith("both arms are at the")
+
+
+def test_a_floor_is_part_of_a_claims_digest_only_where_one_is_declared():
+    assert "floor" not in above().model_dump()
+    assert above(floor=0.25).model_dump()["floor"] == 0.25
+
+
 def test_more_tasks_are_not_more_seeds():
     """The same seeds with ten times the tasks: the same test."""
     few = [by_task(name, *[[m] * 4 for m in seeds]) for name, seeds in SEEDS.items()]

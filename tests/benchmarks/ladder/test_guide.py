@@ -20,9 +20,10 @@ from turngym.benchmarks.ladder.guide import TRAITS, write_guide
 from turngym.benchmarks.ladder.pairs import compare_pairs
 from turngym.benchmarks.ladder.report import ORACLE_FILE
 from turngym.benchmarks.ladder.scoring import score_ladder
+from turngym.benchmarks.ladder.yardsticks import compare_with_itself
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
-from turngym.benchmarks.matrix.results import Results
+from turngym.benchmarks.matrix.results import Place, Results
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.seed_tests import compare_seeds
@@ -30,6 +31,7 @@ from turngym.envs.utils.seed_tests import compare_seeds
 FEW = ("grpo", "grpo again", "treegrpo", "spo")
 AREAS = {"treegrpo": 0.7, "spo": 0.3}
 DOCS = Path(__file__).resolve().parents[3] / "docs"
+PACKED = DOCS.parent / "benchmarks" / "results"
 
 
 def wanted(row: str, column: str) -> tuple[float, float]:
@@ -60,6 +62,12 @@ def row_of(text: str, start: str) -> list[str]:
     return [field.strip() for field in line.strip("|").split("|")]
 
 
+def ends(place: Place) -> str:
+    means = [spread.mean for spread in (place.sampled, place.greedy) if spread is not None]
+    assert len(means) == 2
+    return " / ".join(f"{100 * mean:.1f}" for mean in means)
+
+
 def advice(text: str) -> str:
     return text.partition("## If your environment has")[2].partition("## What was not run")[0]
 
@@ -85,6 +93,13 @@ def test_findings_are_told_with_their_numbers(ladder: Path, tmp_path: Path) -> N
     assert detail[1:4] == ["grpo", "above", span]
     assert detail[5] == "5"
     assert detail[7] == "equivalent"
+    assert detail[9] == f"{100 * test.detectable:.1f}"
+    place, base = (results.place(row, "Lottery-0.8") for row in ("treegrpo", "grpo"))
+    assert detail[10] == ends(place)
+    assert detail[11] == f"{place.mean_used('optimizer_steps'):.0f}"
+    steps = f"{base.mean_used('optimizer_steps'):.0f} optimiser steps"
+    assert f"- grpo: {ends(base).replace(' / ', ' % success after training sampled, ')}" in text
+    assert f" % greedy, {steps}." in text.partition("### Lottery")[2].partition("###")[0]
     assert "Its yardsticks hold" in text
     assert f"use treegrpo ({span}, 5 seeds) rather than grpo" in advice(text)
     assert f"has **{TRAITS['Lottery'].has}**" in advice(text)
@@ -157,6 +172,18 @@ def test_yardsticks_out_of_bounds_take_back_everything(tmp_path: Path) -> None:
     assert "different in 8 of 8" in text
     assert "No advice: the yardsticks are out of bounds." in text
     assert "use treegrpo" not in text
+
+
+def test_a_yardstick_is_judged_on_the_scale_of_the_rows_beside_it() -> None:
+    """On a ladder areas are compared as they are: -1.7 points that are -2.4 between the players."""
+    results = Results.read(PACKED / "ladder-stale.jsonl.gz")
+    (score,) = score_ladder(results, None, "grpo")
+    row = score.row("grpo again")
+    assert row is not None
+    assert row.middle is not None
+    (yardstick,) = compare_with_itself(results, "grpo")
+    assert (yardstick.tests, yardstick.called, yardstick.small) == (1, 0, 1)
+    assert yardstick.equivalent == (row.middle.verdict == "equivalent")
 
 
 def test_a_row_that_differs_in_the_control_gives_no_advice(tmp_path: Path) -> None:

@@ -66,6 +66,20 @@ def test_four_of_five_seeds_are_enough_and_three_are_not(tmp_path: Path) -> None
         assert row.largest == largest
 
 
+def test_five_seeds_of_ten_are_four_of_five_and_two_seeds_solve_nothing(tmp_path: Path) -> None:
+    suite = small_ladder("Rare", rows=("grpo",), seeds=10)
+    layout = fill_ladder(tmp_path, suite, lambda row, column: (0.5, 0.9))
+    (score,) = score_ladder(Results.read(tmp_path), None, "grpo")
+    assert {(rung.solved, rung.needed) for rung in score.rows[0].rungs} == {(10, 8)}
+    for cell in suite.cells:
+        if cell.seed >= 5 or (cell.column == "Rare-5" and cell.seed >= 2):
+            layout.cell_file(cell).unlink()
+    (score,) = score_ladder(Results.read(tmp_path), None, "grpo")
+    found = [(rung.size, rung.solved, rung.needed) for rung in score.rows[0].rungs]
+    assert found == [(3, 5, 4), (4, 5, 4), (5, 2, 4)]
+    assert score.rows[0].largest == 4
+
+
 def test_verdicts_are_over_seeds_and_the_control_is_equivalent(scores: list[FamilyScore]) -> None:
     rows = {row.label: row for row in scores[0].rows}
     verdicts = {label: row.middle and row.middle.verdict for label, row in rows.items()}
@@ -152,6 +166,9 @@ def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
         assert "grpo again" in text
         assert "5/5 ✓" in text
         assert "one update a batch" in text
+        assert "80 % of the seeds that were run (of at least 5)" in text
+        for heading in ("detect", "sampled /", "optimiser"):
+            assert heading in text
     assert "default-src 'none'" in html
     assert "url(" not in html
     assert "<script" not in html
@@ -159,7 +176,7 @@ def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
     assert set(re.findall(r'href="#([^"]+)"', html)) <= targets
     rows = [line for line in md.splitlines() if line.startswith("|")]
     table = [line.count("|") for line in rows if line.startswith(("| treegrpo |", "| dapo |"))]
-    assert table == [4, 4, 12, 12, 12]  # the summary's rows, then the families'
+    assert table == [4, 4, 15, 15, 15]  # the summary's rows, then the families'
     (folder / ORACLE_FILE).unlink()
     assert "No oracle.json" in write_ladder([folder])[1].read_text(encoding="utf-8")
 

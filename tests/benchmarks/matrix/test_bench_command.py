@@ -38,6 +38,8 @@ def test_grpo_step(benchmark):
         ([], "give one of"),
         (["--suite", "quick", "--speed"], "give one of"),
         (["--suite", "qiuck"], "Did you mean 'quick'?"),
+        (["--suite", "nowhere.json"], "nowhere.json: there is no such file"),
+        (["--suite", "results.jsonl"], "unknown suite 'results.jsonl'. Known: quick"),
         (["--suite", "quick", "--only", "recipe=grp"], "Did you mean 'grpo'?"),
         (["--suite", "quick", "--only", "grpo"], "expected recipe=NAME"),
         (["--suite", "quick", "--baseline", "none"], "unknown recipe 'none'"),

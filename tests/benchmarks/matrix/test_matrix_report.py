@@ -10,9 +10,17 @@ import pytest
 from helpers.tiny_matrix import filled, tiny
 
 from turngym.algos.recipes import ONE_GRADIENT
-from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.cell import Cell, CellResult
+from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import read_folder, read_packed, write_packed
-from turngym.benchmarks.matrix.report import one_line, split_words, write_report
+from turngym.benchmarks.matrix.report import (
+    count_steps,
+    interval,
+    one_line,
+    split_words,
+    write_report,
+)
+from turngym.benchmarks.matrix.results import Spread, over_seeds
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 
@@ -165,6 +173,38 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"suite\.json"):
         write_report([tmp_path])
     assert not (tmp_path / "report.html").exists()
+
+
+def test_steps_that_differ_from_the_baselines_by_more_than_a_twentieth_are_marked() -> None:
+    assert [count_steps(n, 100.0) for n in (94.0, 95.0, 105.0, 106.0)] == [
+        "94 ≠",
+        "95",
+        "105",
+        "106 ≠",
+    ]
+    assert count_steps(7.0, None) == "7"
+
+
+def test_the_interval_of_a_share_ends_at_its_bounds() -> None:
+    wide = over_seeds([0.9, 1.0, 0.2, 1.0, 0.5])
+    assert wide is not None
+    assert interval(wide) == "72.0 (27.8 to 116.2)"
+    assert interval(wide.of_share()) == "72.0 (27.8 to 100.0)"
+    assert Spread(0.5, 1, None, None).of_share() == Spread(0.5, 1, None, None)
+
+
+def test_rows_with_other_steps_are_marked_in_both_pages(tmp_path: Path) -> None:
+    suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0",))
+    filled(tmp_path, suite, lambda cell: [[1.0, 0.0, 1.0, 0.0]])
+    cell = next(cell for cell in suite.cells if cell.recipe == "ppo")
+    file = Layout(tmp_path).cell_file(cell)
+    result = CellResult.read(file)
+    steps = 2 * result.used.optimizer_steps + 9
+    used = result.used.model_copy(update={"optimizer_steps": steps})
+    result.model_copy(update={"used": used}).write(file)
+    for page in reported(tmp_path):
+        assert page.count(f"{steps} ≠") == 2  # in the ranking and in its column
+        assert page.count("≠") == 3  # and where the sign is explained
 
 
 def test_names_break_between_words() -> None:

@@ -18,7 +18,7 @@ from turngym.benchmarks.matrix.ranking import (
     compare_by_column,
     rank_recipes,
 )
-from turngym.benchmarks.matrix.results import Results, Scale, Spread
+from turngym.benchmarks.matrix.results import Results, Scale, Spread, over_seeds
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 from turngym.envs.utils.statistics import holm
@@ -193,9 +193,11 @@ def test_seeds_count_the_same(tmp_path: Path) -> None:
     filled(tmp_path, suite, lambda cell: [[1.0] * 4] if cell.seed else [[0.0] * 4])
     place = Results.read(tmp_path).place("grpo", "Bandit-v0")
     assert place.sampled is not None
-    # Student's t of 0 and 1: half the range times 12.7062
-    assert place.sampled.mean == 0.5
-    assert place.sampled.high95 == pytest.approx(0.5 + 12.7062 / 2, abs=1e-4)
+    # Student's t of 0 and 1: half the range times 12.7062, of which a share has what it can be
+    wide = over_seeds([0.0, 1.0])
+    assert wide is not None
+    assert wide.high95 == pytest.approx(0.5 + 12.7062 / 2, abs=1e-4)
+    assert (place.sampled.mean, place.sampled.low95, place.sampled.high95) == (0.5, 0.0, 1.0)
 
 
 def test_curves_run_over_the_budget(tmp_path: Path) -> None:
