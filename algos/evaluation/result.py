@@ -96,7 +96,9 @@ class RunResult(BaseModel):
 
     ``optimizer_steps`` are those of all ``steps`` together; None in older files.
     ``imitated_tokens`` are the tokens of the expert's actions that the starting model imitated
-    before; absent where there was no warm start.
+    before; absent where there was no warm start. ``engine_apart_nats`` is how far the engine's
+    log-probabilities of sampled tokens were from the learner's: the mean over steps of
+    ``update/logprob_diff_mean_nats``; absent where no step measured it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -113,12 +115,14 @@ class RunResult(BaseModel):
     imitated_tokens: int | None = Field(default=None, ge=0)
     env_turns: int = Field(ge=0)
     seconds: float = Field(ge=0)
+    engine_apart_nats: float | None = Field(default=None, ge=0)
     before: list[SetScore]
     after: list[SetScore]
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
-        absent = {"imitated_tokens"} if self.imitated_tokens is None else None
+        optional = ("imitated_tokens", "engine_apart_nats")
+        absent = {name for name in optional if getattr(self, name) is None}
         write_json(path, self.model_dump(by_alias=True, exclude=absent))
 
     @classmethod

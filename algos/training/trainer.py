@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ...agents.engines.http.engine import HttpEngine
@@ -88,6 +89,7 @@ from .policy import check_teacher, load_policy, own_device
 from .rollout_dump import RolloutDump, first_groups
 from .run_writer import RunWriter
 
+APART_METRIC = "update/logprob_diff_mean_nats"
 APART = 0.005
 """Nats between engine and learner, mean per token, from which a run's progress line says so."""
 
@@ -292,7 +294,7 @@ class Trainer(Closing):
             row |= learned
             if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
-            apart = row.get("update/logprob_diff_mean_nats", 0.0)
+            apart = row.get(APART_METRIC, 0.0)
             if said := self._alarm(step, apart, row.get("rollout/lag_mean", 0.0), self.guard):
                 self.report.note(said)
             laps = {**rollouts.seconds, **clock.laps}
@@ -515,6 +517,7 @@ class Trainer(Closing):
         rows, counters, start = self.writer.rows(), self.counters, self.config.warm_start
         where = {s.name: (s.base_env.name, s.split) for s in self.sets}
         heat = self.config.eval_temperature
+        apart = [row[APART_METRIC] for row in rows if APART_METRIC in row]
         return RunResult(
             recipe=self.config.recipe.name,
             env_id=self.config.env.id,
@@ -527,6 +530,7 @@ class Trainer(Closing):
             imitated_tokens=None if start is None else start.action_tokens,
             env_turns=counters.turns,
             seconds=counters.seconds,
+            engine_apart_nats=fmean(apart) if apart else None,
             before=scores_at(rows, 0, where, heat),
             after=scores_at(rows, counters.step, where, heat),
         )
@@ -541,5 +545,5 @@ class Trainer(Closing):
 
 def _apart(row: Mapping[str, float]) -> str:
     """Say how far the engine's log-probabilities are from the learner's, where it can matter."""
-    off = row.get("update/logprob_diff_mean_nats", 0.0)
+    off = row.get(APART_METRIC, 0.0)
     return f", engine {off:.3f} nats off" if off >= APART else ""

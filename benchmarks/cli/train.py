@@ -301,6 +301,8 @@ def print_result(result: RunResult, folder: Path) -> None:
         f"{result.sampled_tokens:,} sampled tokens, "
         f"{result.env_turns:,} environment steps, {result.seconds / 60:.1f} minutes"
     )
+    if (apart := result.engine_apart_nats) is not None:
+        say(f"engine and learner differ by {apart:.4f} nats a sampled token in the mean")
     if result.imitated_tokens is not None:
         say(f"before them {result.imitated_tokens:,} tokens of the expert's actions were imitated")
     for label, name in (

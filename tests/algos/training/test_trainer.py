@@ -280,6 +280,17 @@ def test_training_works_in_a_thread(tiny_model: Path, tmp_path: Path) -> None:
     assert results[0].steps == 1
 
 
+def test_the_result_says_how_far_engine_and_learner_are_apart(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    result = run(config(tiny_model, budget=Budget(steps=2), evals=()), tmp_path)
+    key = "update/logprob_diff_mean_nats"
+    rows = [row[key] for row in read_metrics(tmp_path / "metrics.jsonl") if key in row]
+    assert len(rows) == 2
+    assert result.engine_apart_nats == pytest.approx(sum(rows) / 2)
+    assert RunResult.read(tmp_path / "result.json") == result
+
+
 # ---------------------------------------------------------------- broken worlds, bad input
 
 
