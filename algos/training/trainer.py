@@ -59,6 +59,7 @@ from ..rollouts.stats import (
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
+from ..runs.freed_memory import GROWS_FROM, give_memory_back
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
@@ -193,7 +194,9 @@ class Trainer(Closing):
         settle(self.engine, self.learner)
         self.partial = make_partial(config, self.engine, self.ranks)
         asked = usual_cap(config), config.reject_above
-        self.guard = protection(config.recipe, self._difference(policy), *asked)
+        apart = self._difference(policy)
+        self.guard = protection(config.recipe, apart, *asked)
+        self._grows = apart.on_cpu and apart.weights >= GROWS_FROM
         self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
@@ -292,6 +295,8 @@ class Trainer(Closing):
                 row |= tokens_read_again(played.all, read)
             learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
+            if self._grows:
+                give_memory_back()
             if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             apart = row.get(APART_METRIC, 0.0)

@@ -16,11 +16,11 @@ from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.rendering.factory import Style
 from ...agents.scripted import scripted_names, text_env
+from ...algos.runs.freed_memory import give_memory_back
 from ...algos.runs.progress import Reporter, reporter
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.core.registration import find_environment
-from ..runtime.threads import give_memory_back
 
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress

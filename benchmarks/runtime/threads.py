@@ -45,20 +45,6 @@ def keep_memory() -> bool:
     return bool(limit(M_MMAP_THRESHOLD, 2**30) and limit(M_TRIM_THRESHOLD, 2**31 - 1))
 
 
-def give_memory_back() -> bool:
-    """Give freed memory back to the system after all; return whether any was (glibc alone).
-
-    Between the cells of a matrix: what :func:`keep_memory` keeps is in pieces that the next model
-    does not fit into.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        return bool(ctypes.CDLL(None).malloc_trim(0))
-    except (AttributeError, OSError):  # another C library
-        return False
-
-
 def prepare(small: bool) -> None:
     """Call once before models are loaded.
 
