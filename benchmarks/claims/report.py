@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...envs.utils.seed_tests import EDGE, LEVEL
 from ..matrix.plots import Tick, nice_ticks, short
 from ..matrix.report import MATCHED, one_line, write_pages
 from .catalogue import CLAIMS
 from .claim import Comparison
 from .outcome import Finding, Outcome
 from .packing import read_outcomes
-from .verdicts import EDGE, LEVEL
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHARED = Path(__file__).parents[1] / "matrix" / "templates"

@@ -6,9 +6,11 @@ stand for more seeds. Arms with the same starting model, environment and tasks a
 else, or where they have no seed in common, Welch's test is used.
 
 1. Fewer than five seeds: not decided.
-2. Both arms within 3 points of the floor, or of the ceiling, of a share: not decided. The floor is
-   0, or what the comparison declares: in Fog-v0 a blind guess is right in a third of the episodes,
-   and two arms that only guess are not "equivalent", they have nothing to be compared by.
+2. Both arms within 3 points of the floor, or of the ceiling, of a share, with seeds that deviate by
+   at most 6: not decided (:class:`~turngym.envs.utils.seed_tests.Edges`, the rule of the matrix and
+   of the ladder too). The floor is 0, or what the comparison declares: in Fog-v0 a blind guess is
+   right in a third of the episodes, and two arms that only guess are not "equivalent", they have
+   nothing to be compared by.
 3. A comparison that expects a difference is *reproduced* when the 95 % interval of Student's t lies
    above the margin, p <= .05 after Holm over the claim's comparisons, the measured difference
    is at least ``min_effect`` beyond the margin, and the exact permutation test agrees (see
@@ -45,6 +47,7 @@ from ...envs.utils.seed_tests import (
     LEVEL,
     MIN_SEEDS,
     POWER,
+    Edges,
     SeedTest,
     compare_seeds,
     decide_seeds,
@@ -54,7 +57,6 @@ from ...envs.utils.statistics import holm
 from .claim import Comparison
 from .outcome import ArmRuns, Finding, Verdict
 
-EDGE = 0.03
 SHARES = ("success", "greedy", "recall", "area", "area_right", "area_tokens", "area_calls")
 """Metrics with a floor of 0 and a ceiling of 1."""
 Floats = npt.NDArray[np.float64]
@@ -71,7 +73,8 @@ def decide(comparisons: Sequence[Comparison], arms: Mapping[str, ArmRuns]) -> tu
     adjusted = dict(zip(family, holm(list(family.values())), strict=True))
     for i, finding in enumerate(found):
         if finding.test is not None:
-            verdict, why = _verdict(finding, finding.test, adjusted.get(i))
+            edge = _edge(_Seeds(finding.comparison, arms))
+            verdict, why = _verdict(finding.comparison, finding.test, adjusted.get(i), edge)
             update = {"adjusted": adjusted.get(i), "verdict": verdict, "why": why}
             found[i] = finding.model_copy(update=update)
     return tuple(found)
@@ -116,14 +119,13 @@ def _measure(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> Finding:
     )
 
 
-def _verdict(finding: Finding, test: SeedTest, adjusted: float | None) -> tuple[Verdict, str]:
-    comparison = finding.comparison
-    if (edge := _at_an_edge(finding)) and test.n >= MIN_SEEDS:
-        return "not decided", edge
+def _verdict(
+    comparison: Comparison, test: SeedTest, adjusted: float | None, edge: str
+) -> tuple[Verdict, str]:
     if adjusted is None:
-        return _verdict_on_equality(comparison, test)
+        return _verdict_on_equality(comparison, test, edge)
     decision, why = decide_seeds(
-        test, adjusted, min_effect=comparison.min_effect, bound=comparison.bound
+        test, adjusted, min_effect=comparison.min_effect, bound=comparison.bound, edge=edge
     )
     if decision == "above":
         return "reproduced", why
@@ -131,15 +133,18 @@ def _verdict(finding: Finding, test: SeedTest, adjusted: float | None) -> tuple[
         return "equivalent", why
     if decision == "below":
         return "not reproduced", why
-    if test.n >= MIN_SEEDS and test.high95 < comparison.margin + comparison.min_effect:
+    least = comparison.margin + comparison.min_effect
+    if not edge and test.n >= MIN_SEEDS and test.high95 < least:
         return "not reproduced", "the interval excludes every difference that would matter"
     return "not decided", why
 
 
-def _verdict_on_equality(comparison: Comparison, test: SeedTest) -> tuple[Verdict, str]:
+def _verdict_on_equality(comparison: Comparison, test: SeedTest, edge: str) -> tuple[Verdict, str]:
     bound = comparison.min_effect
     if test.n < MIN_SEEDS:
         return "not decided", f"{test.n} seeds; at least {MIN_SEEDS} are needed to decide"
+    if edge:
+        return "not decided", edge
     if test.equivalence_p is not None and test.equivalence_p <= LEVEL:
         return "equivalent", f"the difference lies within ±{bound:g}"
     if test.low95 > bound or test.high95 < -bound:
@@ -154,20 +159,16 @@ def _verdict_on_equality(comparison: Comparison, test: SeedTest) -> tuple[Verdic
     )
 
 
-def _at_an_edge(finding: Finding) -> str:
-    better, worse = finding.better, finding.worse
-    comparison = finding.comparison
-    share, floor = comparison.measure in SHARES, comparison.floor
-    if (not share and floor is None) or comparison.worse is None:
+def _edge(seeds: _Seeds) -> str:
+    """Return at which end of the metric both arms are, in words; empty where they are not."""
+    comparison = seeds.comparison
+    if comparison.worse is None:
         return ""
-    if better is None or worse is None:
-        return ""
-    if share and min(better, worse) > 1 - EDGE:
-        return "both arms are at the ceiling"
-    if max(better, worse) < (floor or 0.0) + EDGE:
-        nothing = "" if floor is None else f" ({floor:.3g}, of a policy that has learned nothing)"
-        return f"both arms are at the floor{nothing}"
-    return ""
+    share = comparison.measure in SHARES
+    known = Edges() if share else Edges(None, None)
+    if comparison.floor is not None:
+        known = known._replace(floor=comparison.floor)
+    return known.describe(seeds.means(comparison.better), seeds.means(comparison.worse))
 
 
 class _Seeds:

@@ -265,6 +265,7 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
         DataError: No matrix, no result, or parts that contradict each other.
         UnknownNameError: The suite has no such baseline.
     """
+    from ..ladder.families import column_edges
     from ..ladder.rates import tries_rates
     from ..ladder.report import write_ladder
     from ..ladder.suites import is_ladder
@@ -273,7 +274,8 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
 
     results = Results.read(*parts)
     results.suite.recipe(baseline)
-    pages = write_report(parts, folder, baseline)
+    declared = column_edges() if is_ladder(results.suite) else None
+    pages = write_report(parts, folder, baseline, declared)
     say_left_out(results.files)
     if is_ladder(results.suite):
         pages += write_ladder(parts, folder, baseline)

@@ -17,7 +17,7 @@ from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
 from .arguments import Repeated, pairs, refuse_others, refuse_without
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import Sampler, fitting_size, made_for, model_path, starter
+from .model_options import Sampler, measured_start
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class TruthOptions:
         transitions: fixed (equal histories go on equally; refused where a step draws random
             numbers), random (every fork gets luck of its own), or auto, which finds out.
         resample: Times that the group around an anchor turn is sampled again, for bias and
-            variance; 0 leaves both out. Needs independent chains.
+            variance, 8 for instance, which takes two to three times as long as all the rest; 0
+            leaves both out, and the report says so. Needs independent chains.
         anchors: Anchor turns per recipe.
         workers: Processes; left out: one per core.
     """
@@ -96,7 +97,8 @@ class Command:
         env: Id of the environment; `turngym envs` lists them.
         env_options: Settings of the environment.
         model: The policy: one that `turngym models` lists, a model folder, GGUF file, hub name or
-            run directory; left out: the small starter, with settings for small models.
+            run directory; left out: that of `turngym probe` (the ladder's start in environments of
+            the ladder, else the small starter), with settings for small models.
         small: Settings of recipes for small models; left out: with the starter alone.
         split: Split of the tasks.
         seed: Of tasks, episodes and sampling.
@@ -197,14 +199,11 @@ def find_recipes(command: Command) -> dict[str, Recipe]:
 def make_config(command: Command, recipes: dict[str, Recipe], report: Reporter) -> TrainConfig:
     """Return environment, model and engine as a configuration."""
     from ...algos.training.config import Budget, TrainConfig
-    from ..runtime.observation_budget import fitted
 
-    small = command.model is None
-    model = model_path(command.model) if command.model else starter(command.env, report)
-    made = made_for(None if small else model, command.env)
-    env = fitting_size(env_config(command.env, command.env_options), made, report)
+    given = env_config(command.env, command.env_options)
+    env, model = measured_start(given, command.model, command.max_tokens, report)
     return TrainConfig(
-        env=fitted(env, model, command.max_tokens, small, report),
+        env=env,
         model=model,
         recipe=max(recipes.values(), key=lambda recipe: recipe.hints is not None),
         budget=Budget(steps=1),
@@ -252,7 +251,7 @@ def workers(command: Command) -> int:
 
 def show(report: CreditReport) -> None:
     """Print the tables; intervals and differences are in the pages."""
-    from ..microscope.report import GRADIENTS, TURNS, shown_columns
+    from ..microscope.report import GRADIENTS, TURNS, say_left_out, shown_columns
 
     console = table_console()
     for title, columns in (("turns", TURNS), ("gradients", GRADIENTS)):
@@ -267,6 +266,8 @@ def show(report: CreditReport) -> None:
             table.add_row(f"[bold]{escape(row.name)}[/]", *cells)
         console.print(table)
         console.print()
+    if left_out := say_left_out(report):
+        say(left_out)
     work = report.work
     say(
         f"{work['continuations']:,.0f} continuations of {work['turns']:,.0f} turns in "

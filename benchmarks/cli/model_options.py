@@ -200,6 +200,29 @@ def fetch_model(name: str, report: Reporter) -> Path:
         return model_folder(name, on_progress=bar.update, on_note=report.note)
 
 
+def measured_start(
+    env: EnvConfig, model: str | None, max_tokens: int, report: Reporter
+) -> tuple[EnvConfig, str]:
+    """Return what `probe` and `credit` measure: the environment, and the folder of the policy.
+
+    Args:
+        env: The environment as the command line describes it.
+        model: The policy; None for the ladder's start in environments of the ladder, else the
+            environment's starter (a blank model where it has none).
+        max_tokens: Maximum tokens of an action, beside which an observation must fit.
+        report: Shows the progress.
+    """
+    from ..ladder.suites import family_start
+    from ..runtime.observation_budget import fitted
+
+    own = model is None
+    folder = family_start(env.id) if own else None
+    if folder is None:
+        folder = starter(env.id, report) if model is None else model_path(model)
+        env = fitting_size(env, made_for(None if own else folder, env.id), report)
+    return fitted(env, folder, max_tokens, own, report), folder
+
+
 def starter(
     env_id: str,
     report: Reporter,

@@ -12,7 +12,7 @@ from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
 from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import STARTER, Sampler, fitting_size, made_for, model_path, starter
+from .model_options import STARTER, Sampler, measured_start
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Command:
         env: Id of the environment; `turngym envs --hidden` lists them all.
         env_options: Settings of the environment.
         model: starter (made on first use: the ladder's in environments of the ladder, else the
-            environment's, a blank model where it has none), a run directory, a model that
-            `turngym models` lists, a model folder, GGUF file or hub name.
+            environment's, a blank model where it has none; `turngym credit` takes the same), a run
+            directory, a model that `turngym models` lists, a model folder, GGUF file or hub name.
         prompts: Tasks on which trees are grown; more give narrower intervals.
         trees: Trees per task.
         split: Split whose tasks success is measured on.
@@ -72,22 +72,15 @@ def run(command: Command) -> None:
     from ...agents.models.loading import load_tokenizer
     from ...agents.rendering.factory import make_renderer
     from ...agents.scripted import text_env
-    from ...algos.runs.progress import Silent, reporter
+    from ...algos.runs.progress import reporter
     from ...algos.training.config import EvalConfig
     from ..ladder.probe import probe
-    from ..ladder.suites import family_start
-    from ..runtime.observation_budget import fitted
 
     own = command.model == STARTER
     prepare(small=own)
-    report = reporter()
-    env = env_config(command.env, command.env_options)
-    if own and (made := family_start(env.id)):
-        folder = made
-    else:
-        folder = starter(env.id, report) if own else model_path(command.model)
-        env = fitting_size(env, made_for(None if own else folder, env.id), report)
-    env = fitted(env, folder, command.max_tokens, own, Silent())
+    given = env_config(command.env, command.env_options)
+    model = None if own else command.model
+    env, folder = measured_start(given, model, command.max_tokens, reporter())
     what = EvalConfig(name=command.split, env=env, split=command.split, n=command.n).make()
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)

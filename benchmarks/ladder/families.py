@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from ...envs.core.errors import UnknownNameError
+from ...envs.utils.seed_tests import Edges
 from ...leaderboard.schema.base import Form
 
 Size = int | float
@@ -58,6 +59,8 @@ class Family(Form):
         same: Rows with the gradient of another one here, by label; they are not run.
         same_because: Why these are one gradient. Rows that are in neither are left out: TARL where
             verdicts would tell what the family hides, others where it does not concern them.
+        guess: Measure of random letters: what a policy scores that has learned nothing.
+        guesses: The same where it depends on the size, by size or ``control``.
         ceilings: Best measure that can be reached, by size or ``control``, where it is not 1.
         letters: Number of letters that can be written.
         start: Changes to the settings of the starting model, which else makes all letters
@@ -84,6 +87,8 @@ class Family(Form):
     rows: tuple[str, ...] = ROWS
     same: Mapping[str, str] = UPDATED_ONCE
     same_because: str = WHY_SAME
+    guess: float = 1 / 3
+    guesses: Mapping[str, float] = Field(default_factory=dict)
     ceilings: Mapping[str, float] = Field(default_factory=dict)
     letters: int = 3
     start: Mapping[str, Any] = Field(default_factory=dict)
@@ -119,6 +124,10 @@ class Family(Form):
         """Return the best measure that can be reached at a size, or in the control."""
         return self.ceilings.get(str(size), 1.0)
 
+    def edges(self, size: Size | str) -> Edges:
+        """Return the floor (a guess's measure) and the ceiling at a size, or in the control."""
+        return Edges(self.guesses.get(str(size), self.guess), self.ceiling(size))
+
     def step_tokens(self, size: Size | str) -> int:
         """Return the sampled tokens of a training step at a size, or in the control."""
         return self.long_steps.get(str(size), self.tokens_per_step)
@@ -145,6 +154,11 @@ _LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
 """Has seen a player who looks and then names what it saw, too briefly to do the same."""
 _READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
 """Follows the labels now and then: asking at random only costs, and is unlearned at once."""
+_GUESSED_KEYS = {"2": 0.372, "3": 0.242, "4": 0.16, "5": 0.108, "6": 0.072, "8": 0.034} | {
+    CONTROL: 0.012
+}
+"""Of 400,000 episodes of random letters in the oracle's tables, here and below."""
+_GUESSED_ALIASES = {"3": 0.341, "4": 0.245, "5": 0.178, "6": 0.129, "9": 0.052, CONTROL: 0.245}
 
 FAMILIES: Mapping[str, Family] = {
     family.name: family
@@ -183,6 +197,7 @@ FAMILIES: Mapping[str, Family] = {
             env_id="Keys-v0",
             asks="Rooms in a row with ways back and dead ends, so that states come again.",
             mechanism="A critic, or a comparison of equal states, tells good doors from bad ones.",
+            guesses=_GUESSED_KEYS,
             setting="rooms",
             sizes=(2, 3, 4, 5, 6, 8),
             quick=(3, 4, 6),
@@ -195,6 +210,7 @@ FAMILIES: Mapping[str, Family] = {
             env_id="Aliases-v0",
             asks="Neighbouring rooms look the same and need different letters.",
             mechanism="Whoever takes equal observations for equal states is misled.",
+            guesses=_GUESSED_ALIASES,
             setting="rooms",
             sizes=(3, 4, 5, 6, 9),
             quick=(3, 4, 6),
@@ -242,6 +258,7 @@ FAMILIES: Mapping[str, Family] = {
             env_id="Judge-v0",
             asks="All doors right or nothing, with a verdict on each door.",
             mechanism="Verdicts tell what the outcome hides; turn by turn they tell it exactly.",
+            guesses={str(n): 3.0**-n for n in (3, 4, 5, 6, 8)} | {CONTROL: 3.0**-6},
             setting="doors",
             sizes=(3, 4, 5, 6, 8),
             quick=(4, 6, 8),
@@ -257,6 +274,7 @@ FAMILIES: Mapping[str, Family] = {
             env_id="Spawn-v0",
             asks="What a session earns is decided by the session that asked for it.",
             mechanism="Values of the sessions asked for carry credit across them (PaSa).",
+            guess=0.0,  # who has unlearned to ask has none; random letters ask for sessions
             setting="boxes",
             sizes=(3, 4, 5),
             quick=(3, 4, 5),
@@ -303,6 +321,7 @@ FAMILIES: Mapping[str, Family] = {
             env_id="Rare-v0",
             asks="All doors right or nothing: success at the start is 3 to the power of -doors.",
             mechanism="More different endings per token find the first success earlier.",
+            guesses={str(n): 3.0**-n for n in (2, 3, 4, 5, 6)},
             setting="doors",
             sizes=(2, 3, 4, 5, 6),
             quick=(3, 4, 5),
@@ -322,6 +341,15 @@ FAMILIES: Mapping[str, Family] = {
         ),
     )
 }
+
+
+def column_edges() -> dict[str, Edges]:
+    """Return floor and ceiling of the measure of every column of the ladder."""
+    return {
+        family.column(size): family.edges(size)
+        for family in FAMILIES.values()
+        for size in (*family.sizes, CONTROL)
+    }
 
 
 def find_family(name: str) -> Family:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...envs.core.errors import BadValueError
-from ...envs.utils.seed_tests import LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
+from ...envs.utils.seed_tests import EDGE, LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
 from ..claims.outcome import Outcome
 from ..claims.packing import is_packed, read_outcomes
 from ..matrix.matrix_files import read_part
@@ -47,6 +47,8 @@ MARKS: Mapping[Decision, str] = {
     "not decided": "?",
 }
 ORDER = tuple(MARKS)
+AT_EDGE = "∅"
+"""Mark of rows that are both at the floor or at the ceiling, where nothing is compared."""
 AIM = 0.5
 """Share of the pairs of distinct rows that shall be separated on at least one family."""
 WANTED = ("ladder", "separating", "standard")
@@ -129,6 +131,7 @@ class Line:
             95 % interval of the seeds' excess leaves 0 out.
         oracle: What the tables foresaw, in words; empty where they were not asked.
         again: Whether this is an A/A row.
+        edge: At which end of the measure both rows are, in words; empty where they are not.
     """
 
     label: str
@@ -144,12 +147,18 @@ class Line:
     beyond: bool = False
     oracle: str = ""
     again: bool = False
+    edge: str = ""
 
     @property
     def field(self) -> str:
         """Return the sign of the verdict with the size of the difference, in points."""
         size = "" if self.difference is None else f" {100 * self.difference:+.1f}"
-        return MARKS[self.verdict] + size
+        return (AT_EDGE if self.edge else MARKS[self.verdict]) + size
+
+    @property
+    def words(self) -> str:
+        """Return the verdict, with the end of the measure where both rows are at one."""
+        return f"{self.verdict}: {self.edge}" if self.edge else self.verdict
 
     @property
     def clean(self) -> bool:
@@ -322,6 +331,8 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "baseline": baseline,
         "min_seeds": MIN_SEEDS,
         "level": LEVEL,
+        "edge": EDGE,
+        "at_edge": AT_EDGE,
         "suspect": SUSPECT,
         "sources": sources,
         "ladder": ladder,
@@ -467,6 +478,7 @@ def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None, place
         beyond=base is not None and _beyond(score, row, base),
         oracle=row.meets or seen,
         again=again,
+        edge="" if compared is None else compared.edge,
     )
 
 
@@ -518,6 +530,7 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                     needs=compared.needs,
                     place=results.place(row, name),
                     again=row in apart,
+                    edge=compared.edge,
                 )
             )
         ran = {line.label for line in lines} | {baseline}

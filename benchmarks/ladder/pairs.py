@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ...envs.utils.seed_tests import SeedTest
-from ..matrix.comparison import Comparison, adjust_family, compare_areas, decide_test
+from ..matrix.comparison import (
+    Comparison,
+    Contrast,
+    adjust_family,
+    compare_areas,
+    decide_test,
+)
 from ..matrix.suite import Suite
 from .scoring import FamilyScore
 
@@ -35,7 +40,7 @@ class PairScore:
 
     @property
     def tested(self) -> bool:
-        """Whether a family has seeds enough to decide."""
+        """Whether a family has seeds enough to decide and the rows are not at one end there."""
         return any(found.tested for found in self.families.values())
 
 
@@ -53,7 +58,7 @@ def compare_pairs(
         scores: Families.
         labels: The competing rows; A/A rows are none.
     """
-    tests: dict[tuple[str, Pair], SeedTest] = {}
+    tests: dict[tuple[str, Pair], Contrast] = {}
     for score in scores:
         own = [row.label for row in score.rows if row.label in labels]
         for pair in combinations(own, 2):
@@ -87,7 +92,7 @@ def _of_pair(
     return families
 
 
-def _test_pair(suite: Suite, score: FamilyScore, pair: Pair) -> SeedTest | None:
+def _test_pair(suite: Suite, score: FamilyScore, pair: Pair) -> Contrast | None:
     rungs = [row.rung(score.middle) for label in pair if (row := score.row(label)) is not None]
     first, second = ({} if rung is None else rung.areas for rung in rungs)
-    return compare_areas(suite, first, second)
+    return compare_areas(suite, first, second, score.family.edges(score.middle))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError
-from ...envs.utils.seed_tests import SeedTest
+from ...envs.utils.seed_tests import EDGE, SeedTest
 from ...envs.utils.statistics import Estimate
 from ..matrix.comparison import Comparison
 from ..matrix.plots import Plot
@@ -96,6 +96,7 @@ def gather(results: Results, oracle: Oracle | None, baseline: str) -> dict[str, 
     return {
         "suite": results.suite,
         "least": least_seeds(results.suite),
+        "edge": EDGE,
         "digest": results.suite.digest,
         "scores": scores,
         "labels": competitors,
@@ -149,11 +150,11 @@ def format_estimate(value: Estimate) -> str:
 
 
 def format_verdict(compared: Comparison | None) -> str:
-    """Format a verdict, with the seeds that it would take where nothing was decided."""
+    """Format a verdict; where nothing was decided with the seeds it would take, or the end."""
     if compared is None:
         return "–"
     needs = f", needs {compared.needs} seeds" if compared.needs else ""
-    return compared.verdict + needs
+    return compared.verdict + (f": {compared.edge}" if compared.edge else needs)
 
 
 def format_detectable(test: SeedTest | None) -> str:

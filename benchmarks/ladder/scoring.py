@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ...envs.utils.seed_tests import MIN_SEEDS, SeedTest, seed_interval
+from ...envs.utils.seed_tests import MIN_SEEDS, seed_interval
 from ...envs.utils.statistics import Estimate
 from ..matrix.cell import CellResult
-from ..matrix.comparison import MIN_RUNS, Comparison, compare_areas, decide_family
+from ..matrix.comparison import MIN_RUNS, Comparison, Contrast, compare_areas, decide_family
 from ..matrix.results import Place, Results
 from ..matrix.suite import Suite
-from .families import CONTROL, SOLVED, Family, Size
+from .families import CONTROL, SOLVED, Family, Size, column_edges
 from .oracle.forecast import ArmForecast, FamilyForecast, Oracle
 from .suites import families_of, sizes_of
 
@@ -178,11 +178,14 @@ def weigh(forecast: ArmForecast | None, compared: Comparison | None) -> str:
     """Say whether a row did what the oracle said it can or cannot do.
 
     It contradicts where networks separate what tables do not, where they go the other way, or where
-    they are equivalent although tables separate. Without a decision there is no contradiction.
+    they are equivalent although tables separate. Without a decision there is no contradiction, and
+    where both rows are at the floor or at the ceiling no agreement either.
     """
     if forecast is None or forecast.against is None or compared is None:
         return ""
     verdict = compared.verdict
+    if compared.edge:
+        return f"not compared: {compared.edge}"
     can = forecast.says == "can show"
     side = "above" if forecast.against.difference > 0 else "below"
     if verdict == "not decided":
@@ -236,13 +239,14 @@ def compare_rows(
     """
     suite = results.suite
     base = _areas(results.runs(baseline, column))
-    families: dict[str, dict[str, SeedTest | None]] = {}
+    edges = column_edges()[column]
+    families: dict[str, dict[str, Contrast | None]] = {}
     for label in labels:
         again = label in suite.yardsticks
         own = _areas(results.runs(label, column))
-        test = compare_areas(suite, own, base, paired=not again)
-        if label != baseline and test is not None:
-            families.setdefault(label if again else baseline, {})[label] = test
+        contrast = compare_areas(suite, own, base, edges, paired=not again)
+        if label != baseline and contrast is not None:
+            families.setdefault(label if again else baseline, {})[label] = contrast
     found = {}
     for tests in families.values():
         found |= decide_family(suite, tests, baseline, min_effect=min_effect)

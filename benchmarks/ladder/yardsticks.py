@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...envs.utils.seed_tests import LEVEL
+from ...envs.utils.seed_tests import LEVEL, MIN_SEEDS
+from ..matrix.comparison import Comparison
 from ..matrix.ranking import compare_by_column
 from ..matrix.results import Results
 from .scoring import FamilyScore, compare_rows
@@ -26,6 +27,8 @@ class Yardstick:
         small: Those with p of at most .05; None where p-values are corrected.
         called: Those called above or below.
         equivalent: Those called equivalent.
+        at_edge: Further comparisons, of rows that are both at the floor or at the ceiling: their
+            equality is none that was shown, so they are no tests.
         which: The ones called different, by name.
         same: Whether the arms are the same but for their seeds, so that every call is false.
     """
@@ -36,6 +39,7 @@ class Yardstick:
     small: int | None
     called: int
     equivalent: int
+    at_edge: int
     which: tuple[str, ...]
     same: bool
 
@@ -79,6 +83,7 @@ def compare_with_itself(results: Results, baseline: str) -> list[Yardstick]:
             small=sum(c.test is not None and c.test.p_value <= LEVEL for c in tested.values()),
             called=len(called),
             equivalent=sum(c.verdict == "equivalent" for c in tested.values()),
+            at_edge=_count_edges(found.values()),
             which=tuple(called),
             same=True,
         )
@@ -87,13 +92,14 @@ def compare_with_itself(results: Results, baseline: str) -> list[Yardstick]:
 
 def compare_controls(scores: Sequence[FamilyScore], suite: str) -> list[Yardstick]:
     """Return how often rows were called different in the controls of the families."""
-    found = {
+    compared = {
         f"{row.label} in {score.family.name}": row.equal
         for score in scores
         for row in score.rows
-        if row.equal is not None and row.equal.tested and row.label not in score.yardsticks
+        if row.equal is not None and row.label not in score.yardsticks
     }
-    called = tuple(name for name, compared in found.items() if compared.apart)
+    found = {name: equal for name, equal in compared.items() if equal.tested}
+    called = tuple(name for name, equal in found.items() if equal.apart)
     return [
         Yardstick(
             name="controls: all rows",
@@ -102,10 +108,16 @@ def compare_controls(scores: Sequence[FamilyScore], suite: str) -> list[Yardstic
             small=None,
             called=len(called),
             equivalent=sum(c.verdict == "equivalent" for c in found.values()),
+            at_edge=_count_edges(compared.values()),
             which=called,
             same=False,
         )
     ]
+
+
+def _count_edges(found: Iterable[Comparison]) -> int:
+    """Return how many comparisons with seeds enough are of rows at the floor or the ceiling."""
+    return sum(bool(c.edge) and c.seeds >= MIN_SEEDS for c in found)
 
 
 def _at_least(count: int, tests: int) -> float:

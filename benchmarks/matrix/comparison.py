@@ -2,7 +2,8 @@
 
 The unit is a training seed. Rows share starts, tasks and seeds, so their seeds are paired; an A/A
 row has seeds of its own and is compared unpaired. Holm's correction is over a family of tests, and
-what they say is decided by :func:`~turngym.envs.utils.seed_tests.decide_seeds`.
+what they say is decided by :func:`~turngym.envs.utils.seed_tests.decide_seeds`: as for claims, two
+rows at the floor or at the ceiling of the measure are not decided, for nothing was compared.
 """
 
 from __future__ import annotations
@@ -10,9 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from ...envs.utils.seed_tests import MIN_SEEDS, Decision, SeedTest, compare_seeds, decide_seeds
+from ...envs.utils.seed_tests import (
+    MIN_SEEDS,
+    Decision,
+    Edges,
+    SeedTest,
+    compare_seeds,
+    decide_seeds,
+)
 from ...envs.utils.statistics import holm
 from .suite import Suite
 
@@ -22,6 +30,22 @@ MIN_RUNS = 2
 """Fewest seeds that an interval or a test takes."""
 ONE_SEED = f"one seed decides nothing; at least {MIN_SEEDS} are needed"
 Key = TypeVar("Key")
+
+
+class Contrast(NamedTuple):
+    """Two rows' areas over the training seeds, not yet decided.
+
+    Attributes:
+        test: Student's t over seeds.
+        edge: At which end of the measure both rows are, in words; empty where they are not.
+    """
+
+    test: SeedTest
+    edge: str
+
+    def reverse(self) -> Contrast:
+        """Return theirs against ours."""
+        return Contrast(self.test.reverse(), self.edge)
 
 
 @dataclass(frozen=True)
@@ -34,6 +58,7 @@ class Comparison:
         adjusted: Its p-value after Holm over its family; of an A/A row its own, and None likewise.
         verdict: ``above``, ``below``, ``equivalent`` or ``not decided``.
         why: The reason, with the number of seeds that would decide.
+        edge: At which end of the measure both rows are, in words; empty where they are not.
     """
 
     other: str
@@ -41,6 +66,7 @@ class Comparison:
     adjusted: float | None
     verdict: Decision
     why: str
+    edge: str = ""
 
     @property
     def seeds(self) -> int:
@@ -54,8 +80,8 @@ class Comparison:
 
     @property
     def tested(self) -> bool:
-        """Whether there are seeds enough to decide."""
-        return self.seeds >= MIN_SEEDS
+        """Whether there are seeds enough to decide, and the rows are not both at an end."""
+        return self.seeds >= MIN_SEEDS and not self.edge
 
     @property
     def apart(self) -> bool:
@@ -70,14 +96,20 @@ class Comparison:
 
 
 def compare_areas(
-    suite: Suite, ours: Mapping[int, float], theirs: Mapping[int, float], *, paired: bool = True
-) -> SeedTest | None:
+    suite: Suite,
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    edges: Edges,
+    *,
+    paired: bool = True,
+) -> Contrast | None:
     """Test areas of two rows, given by seed; None with fewer than two seeds.
 
     Args:
         suite: The suite, for the bound of equivalence.
         ours: Areas of a row.
         theirs: Areas of the other one.
+        edges: Floor and ceiling of the areas.
         paired: Compare the seeds that both have; else all of them, by Welch's test.
     """
     if paired:
@@ -87,18 +119,19 @@ def compare_areas(
         left, right = list(ours.values()), list(theirs.values())
     if min(len(left), len(right)) < MIN_RUNS:
         return None
-    return compare_seeds(left, right, paired=paired, bound=suite.equivalence)
+    test = compare_seeds(left, right, paired=paired, bound=suite.equivalence)
+    return Contrast(test, edges.describe(left, right))
 
 
-def adjust_family(tests: Mapping[Key, SeedTest | None]) -> dict[Key, float]:
+def adjust_family(tests: Mapping[Key, Contrast | None]) -> dict[Key, float]:
     """Return the p-values of the tests that there are, after Holm over all of them."""
-    found = {key: test.p_value for key, test in tests.items() if test is not None}
+    found = {key: each.test.p_value for key, each in tests.items() if each is not None}
     return dict(zip(found, holm(list(found.values())), strict=True))
 
 
 def decide_test(
     suite: Suite,
-    test: SeedTest | None,
+    contrast: Contrast | None,
     adjusted: float | None,
     other: str,
     *,
@@ -108,21 +141,22 @@ def decide_test(
 
     Args:
         suite: The suite, for its bounds.
-        test: The test; None with fewer than two seeds, which decide nothing.
+        contrast: The test; None with fewer than two seeds, which decide nothing.
         adjusted: Its p-value after Holm; None likewise.
         other: The other row.
         min_effect: Smallest difference that matters; None takes the suite's.
     """
-    if test is None or adjusted is None:
+    if contrast is None or adjusted is None:
         return Comparison(other, None, None, "not decided", ONE_SEED)
     least = suite.min_effect if min_effect is None else min_effect
-    decision = decide_seeds(test, adjusted, min_effect=least, bound=suite.equivalence)
-    return Comparison(other, test, adjusted, decision.verdict, decision.why)
+    test, edge = contrast
+    decision = decide_seeds(test, adjusted, min_effect=least, bound=suite.equivalence, edge=edge)
+    return Comparison(other, test, adjusted, decision.verdict, decision.why, edge)
 
 
 def decide_family(
     suite: Suite,
-    tests: Mapping[Key, SeedTest | None],
+    tests: Mapping[Key, Contrast | None],
     other: str,
     *,
     min_effect: float | None = None,

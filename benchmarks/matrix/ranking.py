@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...envs.utils.seed_tests import SeedTest
+from ...envs.utils.seed_tests import Edges
 from ...envs.utils.statistics import pass_all, pass_at
 from .cell import CellResult, Used
-from .comparison import Comparison, compare_areas, decide_family
+from .comparison import Comparison, Contrast, compare_areas, decide_family
 from .results import Results, Spread, over_seeds
 
 
@@ -110,12 +110,11 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
         if twin in recipes and envs and set(envs) <= set(results.common([row]))
     ]
     values = {row: _by_seed(results, row, envs) for row in [*recipes, *again]}
-    tests = {row: compare_areas(results.suite, values[row], values[known]) for row in others}
+    tests = {row: _contrast(results, envs, row, known) for row in others}
     found = decide_family(results.suite, tests, known)
-    found |= {
-        row: _decide_yardstick(results, values[row], values[apart[row]], apart[row])
-        for row in again
-    }
+    for row in again:
+        contrast = _contrast(results, envs, row, apart[row], paired=False)
+        found |= decide_family(results.suite, {row: contrast}, apart[row])
     ranks = {row: _rank(results, row, envs, values[row], found.get(row)) for row in values}
     ordered = sorted(recipes, key=lambda row: (-ranks[row].area.mean, row))
     left_out = {row: _why_left_out(results, row) for row in results.recipes if row not in ranks}
@@ -135,7 +134,7 @@ def compare_by_column(results: Results, baseline: str) -> dict[tuple[str, str], 
     repeat and are not part of it. Fields without an area are left out.
     """
     apart = results.suite.yardsticks
-    tests: dict[tuple[str, str], SeedTest | None] = {}
+    tests: dict[tuple[str, str], Contrast | None] = {}
     found: dict[tuple[str, str], Comparison] = {}
     for column in results.envs:
         for row in results.recipes:
@@ -143,10 +142,12 @@ def compare_by_column(results: Results, baseline: str) -> dict[tuple[str, str], 
             ours, theirs = results.areas(row, column), results.areas(other, column)
             if row == other or not ours or not theirs:
                 continue
-            if row in apart:
-                found[row, column] = _decide_yardstick(results, ours, theirs, other)
+            at, edges, again = (row, column), results.edges(column), row in apart
+            contrast = compare_areas(results.suite, ours, theirs, edges, paired=not again)
+            if again:  # a family by itself
+                found |= decide_family(results.suite, {at: contrast}, other)
             else:
-                tests[row, column] = compare_areas(results.suite, ours, theirs)
+                tests[at] = contrast
     return found | decide_family(results.suite, tests, baseline)
 
 
@@ -237,18 +238,22 @@ def _mean_by_seed(
     return over_seeds(means)
 
 
-def _decide_yardstick(
-    results: Results,
-    ours: Mapping[int, float],
-    theirs: Mapping[int, float],
-    other: str,
-) -> Comparison:
-    """Compare an A/A row with the row that it repeats: other tasks, so seeds are not paired.
+def _contrast(
+    results: Results, envs: Sequence[str], row: str, other: str, *, paired: bool = True
+) -> Contrast | None:
+    """Test the means over columns; an A/A row has other tasks, so its seeds are not paired.
 
-    It is a family by itself.
+    Rows are at an end where they are at one in every column.
     """
-    test = compare_areas(results.suite, ours, theirs, paired=False)
-    return decide_family(results.suite, {other: test}, other)[other]
+    ours, theirs = (_by_seed(results, label, envs) for label in (row, other))
+    found = compare_areas(results.suite, ours, theirs, Edges(None, None), paired=paired)
+    if found is None:
+        return None
+    ends = []
+    for column in envs:
+        areas = [list(results.areas(label, column).values()) for label in (row, other)]
+        ends.append(results.edges(column).describe(*areas))
+    return found._replace(edge="; ".join(dict.fromkeys(ends)) if all(ends) else "")
 
 
 def _why_left_out(results: Results, recipe: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...algos.recipes import ONE_GRADIENT
 from ...envs.core.errors import MissingExtraError
-from ...envs.utils.seed_tests import MIN_SEEDS
+from ...envs.utils.seed_tests import EDGE, MIN_SEEDS, Edges
 from .cell import CellResult, Machine
 from .comparison import Comparison
 from .curves import Unit, budget_lines, env_lines
@@ -87,7 +87,10 @@ class ColumnTable:
 
 
 def write_report(
-    parts: Sequence[Path], folder: Path | None = None, baseline: str = "grpo"
+    parts: Sequence[Path],
+    folder: Path | None = None,
+    baseline: str = "grpo",
+    declared: Mapping[str, Edges] | None = None,
 ) -> list[Path]:
     """Write ``report.html`` and ``report.md``.
 
@@ -95,12 +98,13 @@ def write_report(
         parts: Folders or packed files of one suite's matrix.
         folder: Where the report goes; left out: into the matrix's folder.
         baseline: Row that the others are compared with.
+        declared: Floors and ceilings of measures by column, where they are known.
 
     Raises:
         DataError: No matrix, no result, or a damaged file.
         MissingExtraError: Jinja2 is not installed.
     """
-    content = gather(Results.read(*parts), baseline)
+    content = gather(Results.read(*parts, declared=declared), baseline)
     root = parts[0] if folder is None else folder
     root.mkdir(parents=True, exist_ok=True)
     return write_pages(root, PAGES, [TEMPLATES], FILTERS, content)
@@ -164,6 +168,7 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "digest": results.suite.digest,
         "baseline": baseline,
         "min_seeds": MIN_SEEDS,
+        "edge": EDGE,
         "recipes": results.recipes,
         "envs": results.envs,
         "yardsticks": results.suite.yardsticks,

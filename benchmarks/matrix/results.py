@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ...envs.utils.seed_tests import seed_interval
+from ...envs.utils.seed_tests import Edges, seed_interval
 from .cell import Cell, CellResult, ColumnResult, SearchResult, State, What
 from .matrix_files import MatrixFiles, read_parts
 from .measure import SUCCESS
@@ -118,15 +118,22 @@ class Results:
         files: The results as they are stored.
         recipes: Rows with results, in the suite's order.
         envs: Columns with results.
+        declared: Floor and ceiling of the measure by column, where they are known to be others than
+            :meth:`edges` assumes.
     """
 
     files: MatrixFiles
     recipes: list[str]
     envs: list[str]
+    declared: Mapping[str, Edges] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, *parts: Path) -> Results:
+    def read(cls, *parts: Path, declared: Mapping[str, Edges] | None = None) -> Results:
         """Read matrix folders and packed files of one suite, which may have been filled in parts.
+
+        Args:
+            parts: The folders and files.
+            declared: Floors and ceilings by column; see the attribute.
 
         Raises:
             DataError: There is no matrix, no result, a damaged file, or parts that contradict each
@@ -139,6 +146,7 @@ class Results:
             files=files,
             recipes=[row for row in rows if any(c.recipe == row for c in touched)],
             envs=[name for name in names if any(c.column == name for c in touched)],
+            declared=declared or {},
         )
 
     @property
@@ -207,6 +215,19 @@ class Results:
         scale = self.measure_scale(column) or SHARES
         runs = self.runs(recipe, column)
         return {r.cell.seed: scale.normalise(r.area) for r in runs if r.area is not None}
+
+    def edges(self, column: str) -> Edges:
+        """Return the floor and the ceiling of a column's areas, on their scale.
+
+        As declared; else 0 and 1 of success. Of another measure the floor is the random player, and
+        no ceiling is known: the expert need not be the best.
+        """
+        scale = self.measure_scale(column)
+        found = self.declared.get(column)
+        if found is None and self.suite.column(column).measure != SUCCESS:
+            found = Edges(None if scale is None else scale.random, None)
+        put = (scale or SHARES).normalise
+        return Edges(*(None if end is None else put(end) for end in found or Edges()))
 
     def place(self, recipe: str, column: str) -> Place:
         """Return a field of the matrix."""

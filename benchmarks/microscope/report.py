@@ -287,6 +287,18 @@ def shown_columns(report: CreditReport, columns: Sequence[Column]) -> list[Colum
     return [c for c in columns if any(c.key in row.measures for row in report.rows)]
 
 
+def say_left_out(report: CreditReport) -> str:
+    """Return that bias and variance were not measured, and how they are; empty where they were."""
+    if any("bias" in row.measures for row in report.rows):
+        return ""
+    if report.batches:
+        return "Bias² and variance are left out: training batches are not sampled again."
+    return (
+        "Bias² and variance are left out, for they take two to three times as long as all the rest:"
+        " --resample 8 measures them, of recipes with independent chains."
+    )
+
+
 def write_report(
     report: CreditReport, folder: Path, pages: Mapping[str, str] | None = None
 ) -> list[Path]:
@@ -310,6 +322,7 @@ def write_report(
             ("Turns: does the credit know which of them mattered?", shown_columns(report, TURNS)),
             ("Gradients: where does the update go?", shown_columns(report, GRADIENTS)),
         ],
+        "left_out": say_left_out(report),
         "dumps": pages or {},
         "show": show,
         "corrected": corrected,

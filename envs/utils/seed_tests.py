@@ -38,6 +38,10 @@ MIN_SEEDS = 5
 EXACT = 20_000
 """Permutations that are all tried; where there are more, :data:`DRAWN` random ones are."""
 DRAWN = 9_999
+EDGE = 0.03
+"""Distance from a measure's floor or ceiling within which an arm counts as being there."""
+EDGE_DEVIATION = 2 * EDGE
+"""Largest standard deviation of the seeds of an arm at an end."""
 RESAMPLES = 2_000
 Floats = npt.NDArray[np.float64]
 Decision = Literal["above", "below", "equivalent", "not decided"]
@@ -97,6 +101,38 @@ class SeedDecision(NamedTuple):
 
     verdict: Decision
     why: str
+
+
+class Edges(NamedTuple):
+    """Where a measure ends: two arms at the same end have nothing to be compared by.
+
+    Attributes:
+        floor: What a policy scores that has learned nothing: 0 of a share, or what a blind guess
+            scores; None where it is not known.
+        ceiling: The best that can be reached; None where it is not known.
+    """
+
+    floor: float | None = 0.0
+    ceiling: float | None = 1.0
+
+    def describe(self, ours: Sequence[float] | Floats, theirs: Sequence[float] | Floats) -> str:
+        """Return at which end both arms are, in words; empty where they are not.
+
+        An arm is at an end when the mean of its seeds is within :data:`EDGE` of it or beyond, and
+        their standard deviation is at most :data:`EDGE_DEVIATION`: the mean of seeds that learned
+        and seeds that forgot is no end.
+
+        Args:
+            ours: One value per seed of an arm.
+            theirs: The other arm's.
+        """
+        arms = [np.asarray(arm, dtype=np.float64) for arm in (ours, theirs)]
+        if self.ceiling is not None and all(_is_above(a, self.ceiling - EDGE) for a in arms):
+            return "both arms are at the ceiling"
+        if self.floor is None or not all(_is_above(-a, -self.floor - EDGE) for a in arms):
+            return ""
+        guess = f" ({self.floor:.3g}, of a policy that has learned nothing)" if self.floor else ""
+        return f"both arms are at the floor{guess}"
 
 
 class RankCorrelation(NamedTuple):
@@ -232,7 +268,7 @@ def seeds_needed(
 
 
 def decide_seeds(
-    test: SeedTest, adjusted_p: float, *, min_effect: float, bound: float | None
+    test: SeedTest, adjusted_p: float, *, min_effect: float, bound: float | None, edge: str = ""
 ) -> SeedDecision:
     """Decide a comparison: "above", "below", "equivalent" or "not decided".
 
@@ -240,13 +276,16 @@ def decide_seeds(
     its family, at most .05; the 95 % interval beyond the margin; a measured difference of at least
     ``min_effect`` beyond the margin; and the exact permutation test at .05 two-sided. Five pairs
     cannot reach that (2 of 32 patterns of signs are .0625): there every seed must agree.
-    Equivalent needs at least five seeds and two one-sided tests at .05 within the bound.
+    Equivalent needs at least five seeds and two one-sided tests at .05 within the bound. Two arms
+    that are both at the floor or at the ceiling of the measure are not decided: that they are equal
+    there says nothing about them.
 
     Args:
         test: The comparison.
         adjusted_p: Its p-value after Holm over the family.
         min_effect: Smallest difference beyond the margin that matters; 0 where any does.
         bound: The bound that ``test`` was given; None for no equivalence.
+        edge: At which end of the measure both arms are (:meth:`Edges.describe`); empty for none.
 
     Raises:
         BadValueError: A bound that the test did not use, or numbers out of range.
@@ -265,6 +304,8 @@ def decide_seeds(
         return SeedDecision(
             "not decided", f"{test.n} seeds; at least {MIN_SEEDS} are needed to decide"
         )
+    if edge:
+        return SeedDecision("not decided", edge)
     beyond = test.difference - test.margin
     doubt = _doubt(test, adjusted_p, min_effect)
     if not doubt:
@@ -322,6 +363,11 @@ def rank_correlation(
         tails = 1 + min(int(np.sum(drawn <= 0)), int(np.sum(drawn >= 0)))
         p = min(1.0, 2 * tails / (RESAMPLES + 1))
     return RankCorrelation(rho, float(min(low, rho)), float(max(high, rho)), p)
+
+
+def _is_above(arm: Floats, bound: float) -> bool:
+    """Return whether the seeds' mean is above a bound, and they lie close together."""
+    return float(arm.mean()) > bound and float(arm.std(ddof=1)) <= EDGE_DEVIATION
 
 
 def _values(values: Sequence[float] | Floats, whose: str) -> Floats:

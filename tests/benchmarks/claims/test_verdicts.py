@@ -93,6 +93,14 @@ def test_arms_that_only_guess_are_not_equivalent(wanted):
     assert verdict(above(expected=wanted, floor=1 / 3), *learned).verdict != "not decided"
 
 
+def test_arms_whose_seeds_learned_or_forgot_are_not_at_the_floor_of_their_mean():
+    wide = [0.1, -0.1, 0.1, -0.1, 0.1, -0.1]
+    found = verdict(
+        above(floor=1 / 3), around("ours", 0.33, wobble=wide), around("theirs", 0.33, wobble=wide)
+    )
+    assert found.verdict == "equivalent"
+
+
 def test_a_metric_that_is_no_share_has_a_floor_where_one_is_declared():
     arms = [around(name, 0.01, measure="return") for name in ("ours", "theirs")]
     assert verdict(above(measure="return"), *arms).verdict == "equivalent"

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.benchmarks.cli.bench import find_suite
-from turngym.benchmarks.ladder.families import CONTROL, FAMILIES, Family, find_family
+from turngym.benchmarks.ladder.families import (
+    CONTROL,
+    FAMILIES,
+    Family,
+    column_edges,
+    find_family,
+)
+from turngym.benchmarks.ladder.oracle.arms import twin_of
 from turngym.benchmarks.ladder.suites import (
     EQUAL_RATE,
     LADDER,
@@ -160,3 +168,27 @@ def test_bad_families_are_refused() -> None:
     for change, word in changes:
         with pytest.raises(ValueError, match=word):
             Family(**data | change)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_the_floor_is_what_random_letters_score(family: Family) -> None:
+    """By the oracle's tables, whose letters in Spawn are not single ones."""
+    if family.name == "Spawn":
+        assert family.edges(4).floor == 0.0
+        return
+    for size in (*family.sizes, CONTROL):
+        assert family.edges(size).floor == pytest.approx(guess(family, size), abs=0.02)
+    assert column_edges()[family.column(CONTROL)] == family.edges(CONTROL)
+
+
+def guess(family: Family, size: Any, episodes: int = 4000) -> float:
+    """Play the tabular twin with uniformly random letters."""
+    twin, rng = twin_of(family, size), np.random.default_rng(0)
+    tasks = twin.draw_tasks(rng, episodes)
+    states, live = twin.begin(tasks), np.arange(episodes)
+    for _ in range(twin.horizon):
+        letters = rng.integers(twin.letters, size=len(live))
+        moves = twin.step(states[live], letters, tasks[live], rng)
+        states[live] = moves.states
+        live = live[~moves.done]
+    return float(twin.measure(states, tasks).mean())

@@ -186,6 +186,19 @@ def test_a_yardstick_is_judged_on_the_scale_of_the_rows_beside_it() -> None:
     assert yardstick.equivalent == (row.middle.verdict == "equivalent")
 
 
+def test_equality_at_the_floor_is_none_and_no_yardstick(tmp_path: Path) -> None:
+    """In Lottery all rows guess, the control included; in Rare they learn and are equal."""
+    text = made(tmp_path, lambda r, c: (0.33 if "Lottery" in c else 0.5, 0.0), rows=FEW)
+    assert row_of(text, "A/A: grpo again")[2:7] == ["4", "0", "0", "4", "4"]
+    assert row_of(text, "controls: all rows")[2:7] == ["2", "0", "–", "2", "2"]
+    assert row_of(text, "treegrpo")[1:3] == ["∅ +0.3", "= -0.0"]
+    words = "not decided: both arms are at the floor (0.333, of a policy that has learned nothing)"
+    assert row_of(text.partition("### Lottery")[2], "treegrpo")[2] == words
+    assert "Nothing is decided on Lottery" in text
+    (score, _) = score_ladder(Results.read(tmp_path / "m"), None, "grpo")
+    assert all(row.equal is None or row.equal.edge for row in score.rows)
+
+
 def test_a_row_that_differs_in_the_control_gives_no_advice(tmp_path: Path) -> None:
     def want_control(area: float) -> Wanted:
         def want(row: str, column: str) -> tuple[float, float]:

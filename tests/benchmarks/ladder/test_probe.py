@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 from turngym.algos.core.forest import ROOT, Group, Tree, Turn, last_token_reward
-from turngym.benchmarks.cli.main import main
+from turngym.algos.runs.progress import Silent
+from turngym.benchmarks.cli import credit
+from turngym.benchmarks.cli.env_options import EnvOptions, env_config
+from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.benchmarks.cli.model_options import measured_start, starter
 from turngym.benchmarks.ladder.probe import entropies, repeated_states, sibling_shares
+from turngym.benchmarks.ladder.suites import family_start
+from turngym.envs.core.errors import BadValueError
 
 ONE = np.ones(1, dtype=np.int64)
 
@@ -101,6 +107,31 @@ def test_the_command_prints_what_matters(
     out = capsys.readouterr().out
     for text in ("variance of the return", "greedy", "ceiling", "100.0%", "3 prompts"):
         assert text in out
+
+
+@pytest.mark.parametrize("env_id", ["Corridor-v0", "Recall-v0"])
+def test_probe_and_credit_begin_with_the_same_model(
+    env_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The family's start where there is one, else the environment's starter."""
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
+    own = family_start(env_id)
+    assert (own is None) == (env_id == "Recall-v0")
+    command = credit.Command(env=env_id)
+    config = credit.make_config(command, credit.find_recipes(command), Silent())
+    assert config.model == (own or starter(env_id, Silent()))
+    env = env_config(env_id, EnvOptions())
+    assert measured_start(env, None, command.max_tokens, Silent()) == (config.env, config.model)
+
+    seen: list[str] = []
+
+    def stop(folder: str) -> None:
+        seen.append(folder)
+        raise BadValueError("seen")
+
+    monkeypatch.setattr("turngym.agents.models.loading.load_tokenizer", stop)
+    assert main(["probe", env_id]) == REFUSED
+    assert seen == [config.model]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,11 @@ from turngym.benchmarks.matrix.ranking import (
     compare_by_column,
     rank_recipes,
 )
+from turngym.benchmarks.matrix.report import write_report
 from turngym.benchmarks.matrix.results import Results, Scale, Spread, over_seeds
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
+from turngym.envs.utils.seed_tests import Edges
 from turngym.envs.utils.statistics import holm
 
 GOOD, POOR = [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]], [[0.0] * 4, [1.0, 0.0, 0.0, 0.0]]
@@ -100,6 +102,45 @@ def test_equal_rows_are_equivalent(tmp_path: Path) -> None:
     assert [rank.against.verdict for rank in found.ranks if rank.against] == ["equivalent"]
 
 
+@pytest.mark.parametrize(("solved", "end"), [(0, "floor"), (4, "ceiling")])
+def test_rows_at_the_same_end_are_not_equivalent(tmp_path: Path, solved: int, end: str) -> None:
+    """The area of a run that solves everything is 5/8 here: what a column can reach at best."""
+    seeded(tmp_path, [solved] * 5, [solved] * 5)
+    declared = {"Bandit-v0": Edges(0.0, 5 / 8)}
+    read = Results.read(tmp_path, declared=declared)
+    found = rank_recipes(read, "grpo")
+    compared = [rank.against for rank in [*found.ranks, *found.yardsticks] if rank.against]
+    compared += compare_by_column(read, "grpo").values()
+    assert len(compared) == 4
+    assert {one.verdict for one in compared} == {"not decided"}
+    assert {one.why for one in compared} == {f"both arms are at the {end}"}
+    assert not any(one.tested or one.needs for one in compared)
+    write_report([tmp_path], declared=declared)
+    for name in ("report.html", "report.md"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert f"both arms are at the {end}" in text
+        assert "equality there is not equality shown" in text
+
+
+def test_a_ranking_is_at_an_end_where_every_column_is(tmp_path: Path) -> None:
+    suite = tiny(envs=("Bandit-v0", "Password-v0"), seeds=range(5), trials=1)
+    for name, learned in (("both", False), ("one", True)):
+        filled(
+            tmp_path / name,
+            suite,
+            lambda cell, learned=learned: [
+                [float(learned and "Bandit" in cell.column), 0.0, 0.0, 0.0]
+            ],
+        )
+        (best,) = [
+            rank.against
+            for rank in rank_recipes(Results.read(tmp_path / name), "grpo").ranks
+            if rank.against
+        ]
+        assert best.verdict == ("equivalent" if learned else "not decided")
+        assert best.edge == ("" if learned else "both arms are at the floor")
+
+
 def test_holm_is_over_all_fields(tmp_path: Path) -> None:
     suite = tiny(("grpo", "ppo", "rloo"), ("Bandit-v0", "Password-v0"), range(5), trials=1)
 
@@ -129,6 +170,9 @@ def test_another_measure_is_put_on_the_scale_of_its_players(tmp_path: Path) -> N
     found = Results.read(tmp_path)
     assert found.measure_scale("Bandit-v0") == Scale(random=0.25, expert=0.75)
     assert found.areas("grpo", "Bandit-v0") == {0: pytest.approx(0.75), 1: pytest.approx(0.75)}
+    assert found.edges("Bandit-v0") == (0.0, None)  # the random player; an expert is no ceiling
+    known = Results.read(tmp_path, declared={"Bandit-v0": Edges(0.3, 0.8)}).edges("Bandit-v0")
+    assert known == (pytest.approx(0.1), pytest.approx(1.1))
 
 
 def test_sharpening_is_what_greedy_decoding_did_not_gain(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
 from turngym.benchmarks.microscope.crew import Bench, OwnProcess, hire
-from turngym.benchmarks.microscope.report import CreditReport, write_report
+from turngym.benchmarks.microscope.report import CreditReport, say_left_out, write_report
 from turngym.benchmarks.microscope.study import Study, StudySettings
 from turngym.benchmarks.microscope.truth import RandomTransitionError, TruthSettings
 from turngym.benchmarks.viewer.page import page_data, render_page
@@ -128,6 +128,8 @@ def test_pages_and_the_viewer_show_credit_beside_truth(
     text = (tmp_path / "credit.md").read_text(encoding="utf-8")
     assert "| truth (grpo) |" in text
     assert "| treegrpo |" in text
+    for name in ("credit.md", "credit.html"):  # nobody asked for bias and variance
+        assert "--resample 8 measures them" in (tmp_path / name).read_text(encoding="utf-8")
     source = read_source(str(tmp_path / files["grpo"]))
     streams = source.steps[0].streams
     assert {"advantages", "credit", "true_advantage", "true_error"} <= set(streams)
@@ -145,7 +147,9 @@ def test_pages_and_the_viewer_show_credit_beside_truth(
 def test_bias_and_variance_at_anchor_turns(model: str) -> None:
     few = TruthSettings(continuations=8)
     made, crew = study(model, "grpo", truth=few, resample=4, anchors=6)
-    row = made.run(crew).rows[0]
+    report = made.run(crew)
+    row = report.rows[0]
+    assert say_left_out(report) == ""
     anchors = [again for m in made._seen[0].sample.groups for again in m.resampled]
     assert len(anchors) == 6
     for (tree, turn), groups in anchors:

@@ -14,6 +14,7 @@ from scipy.stats import t as student
 
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.seed_tests import (
+    Edges,
     SeedTest,
     compare_seeds,
     decide_seeds,
@@ -310,3 +311,34 @@ def test_what_has_no_order() -> None:
     ):
         with pytest.raises(BadValueError, match="rank_correlation"):
             rank_correlation(x, y, groups)
+
+
+@pytest.mark.parametrize(
+    ("edges", "ours", "theirs", "says"),
+    [
+        (Edges(), [0.0] * 5, [0.02] * 5, "both arms are at the floor"),
+        (Edges(), [0.0] * 5, [0.04] * 5, ""),
+        (Edges(), [1.0] * 5, [0.98] * 5, "both arms are at the ceiling"),
+        (Edges(), [1.0] * 5, [0.0] * 5, ""),
+        (Edges(1 / 3), [0.35] * 5, [0.2] * 5, "both arms are at the floor (0.333, of a policy"),
+        (Edges(1 / 3), [0.4] * 5, [0.33] * 5, ""),
+        (Edges(0.0, 0.5), [0.49] * 5, [0.48] * 5, "both arms are at the ceiling"),
+        (Edges(None, None), [0.0] * 5, [0.0] * 5, ""),
+        # half of the seeds learned and half forgot: a mean at the floor is none
+        (Edges(0.25), [0.25] * 6, [0.1, 0.1, 0.1, 0.35, 0.35, 0.35], ""),
+        # one seed in five that found something is no arm that did
+        (Edges(), [0.0, 0.0, 0.0, 0.0, 0.06], [0.0] * 5, "both arms are at the floor"),
+    ],
+)
+def test_arms_at_the_same_end_are_not_equal_but_not_compared(
+    edges: Edges, ours: list[float], theirs: list[float], says: str
+) -> None:
+    edge = edges.describe(ours, theirs)
+    assert edge.startswith(says)
+    assert bool(edge) == bool(says)
+    assert edges.describe(theirs, ours) == edge
+    test = compare_seeds(ours, theirs, bound=0.5)
+    found = decide_seeds(test, 1.0, min_effect=0.5, bound=0.5, edge=edge)
+    assert found.verdict == ("not decided" if says else decided(test, 0.5, 0.5).verdict)
+    few = compare_seeds(ours[:3], theirs[:3], bound=0.5)
+    assert "seeds" in decide_seeds(few, 1.0, min_effect=0.5, bound=0.5, edge=edge).why
