@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..matrix.starts import LOOKS, letters_start
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Rerun, Source, above, equal
 from .experiments import (
@@ -14,20 +15,32 @@ from .experiments import (
     Training,
     letters,
     play_search,
+    taught,
     train_arm,
 )
 
 _ARPO = "ARPO, arXiv 2507.19849"
 _TARL = "TARL, arXiv 2509.14480"
 _CALLS = 12_000
-_FOG = letters("Fog-v0", _CALLS, count=4, fog=0.3)
-_HALF = letters("Fog-v0", _CALLS, count=4, calls=_CALLS // 2, fog=0.3)
-_CLEAR = letters("Fog-v0", _CALLS, count=4, fog=0.0)
+_LOOKER = letters_start(4, {"fog": 0.3, "looks": 3}, **LOOKS)
+
+
+def _fog(fog: float, calls: int = _CALLS) -> SuiteEnv:
+    """Make a column of Fog-v0 with the start, the rate and the steps of the ladder's family."""
+    column = letters("Fog-v0", _CALLS, 512, lr=5e-4, calls=calls, fog=fog, looks=3)
+    return taught(column, _LOOKER)
+
+
+_FOG, _HALF, _CLEAR = _fog(0.3), _fog(0.3, _CALLS // 2), _fog(0.0)
 _JUDGE = letters("Judge-v0", 12_000, doors=4)
 _UNJUDGED = letters("Judge-v0", 12_000, doors=4, judged=False)
 _TOY = (
     "A diagnostic environment whose actions are single letters, and a model of 0.1 million "
     "parameters; one update a step, equal tokens a step."
+)
+_SEEN = (
+    _TOY + " The start has seen a player who looks before it names the letter: from random "
+    "letters nobody learns to look, and all arms guess."
 )
 _RERUNS = (
     Rerun(
@@ -101,14 +114,15 @@ ARPO_CLAIMS = (
                 _branches("arpo, half the calls", _HALF),
                 _chains("grpo, half the calls", _HALF),
                 _chains("grpo, all calls", _FOG),
-            )
+            ),
+            trials=8,
         ),
         comparisons=(
             above("arpo, half the calls", "grpo, all calls", margin=-0.05, floor=GUESS),
             above("grpo, all calls", "grpo, half the calls", floor=GUESS),
         ),
         minutes=5,
-        weaker=_TOY + " Every action counts as a call, an answer too. Arms with half the calls "
+        weaker=_SEEN + " Every action counts as a call, an answer too. Arms with half the calls "
         "take half the tokens and steps, which is the statement. Starts and tasks are the same.",
         reruns=_RERUNS,
     ),
@@ -124,7 +138,7 @@ ARPO_CLAIMS = (
         experiment=Training(arms=(_branches("arpo", _FOG), _chains("grpo", _FOG))),
         comparisons=(above("arpo", "grpo", 0.03, "area", floor=GUESS),),
         minutes=5,
-        weaker=_TOY,
+        weaker=_SEEN,
         reruns=_RERUNS,
     ),
     Claim(
@@ -141,7 +155,7 @@ ARPO_CLAIMS = (
         ),
         comparisons=(equal("arpo, no fog", "grpo, no fog", 0.03, "area", floor=GUESS),),
         minutes=5,
-        weaker=_TOY,
+        weaker=_SEEN,
     ),
     Claim(
         name="arpo-soft",
@@ -160,7 +174,7 @@ ARPO_CLAIMS = (
         ),
         comparisons=(above("soft", "hard", 0.03, "area", floor=GUESS),),
         minutes=6,
-        weaker=_TOY + " Each batch is gone through twice: in the first pass, where no probability "
+        weaker=_SEEN + " Each batch is gone through twice: in the first pass, where no probability "
         "has moved yet, both advantages have the same gradient.",
     ),
 )

@@ -26,6 +26,8 @@ LR = 2e-3
 """Learning rate of a model of 0.1 million parameters on the diagnostic environments."""
 ONE_UPDATE = {"optim.minibatches": 1, "optim.epochs": 1, "optim.warmup_steps": 0}
 """A step is one update: what differs between arms is whom they compare, not how far they go."""
+WARMUP = 5
+"""Optimiser steps over which the learning rate rises where the start is one of the ladder's."""
 SEARCH_LR = 3e-4
 NO_REFERENCE = {"loss.kl.coef": 0.0}
 """Recipes that differ by other parts share this one."""
@@ -54,8 +56,10 @@ class Training(Form):
     """Arms that are trained as cells of the matrix, each in a matrix of its own.
 
     ``area`` is the mean of training success over the budget of sampled tokens, from the episodes
-    that training plays anyway; ``area_return`` and ``area_right`` are those of the return and of an
-    environment's share of right letters. ``area_tokens`` and ``area_calls`` are of the evaluations
+    that training plays anyway; ``area_return``, ``area_right`` and ``area_coins`` are those of the
+    return and of an environment's shares of right letters and of coins. Training counts a session
+    as an episode: where there are sessions, their mean success and return are not those of whole
+    episodes, which coins are. ``area_tokens`` and ``area_calls`` are of the evaluations
     between training steps, where there are some. ``success`` (sampled), ``greedy`` (success of
     greedy decoding) and ``return`` are of the weights at the end, never of the best ones.
 
@@ -75,6 +79,7 @@ class Training(Form):
         "area",
         "area_return",
         "area_right",
+        "area_coins",
         "area_tokens",
         "area_calls",
         "fall",
@@ -300,6 +305,7 @@ def letters(
 
     Every setting of an environment has the same start
     (:func:`~turngym.benchmarks.matrix.starts.letters_start`).
+    Where random letters teach a model not to act, :func:`taught` gives it another one.
 
     Args:
         env_id: The environment.
@@ -320,6 +326,12 @@ def letters(
         eval_every=0,
         recipe_settings={**ONE_UPDATE, "optim.lr": lr, "tokens_per_step": per_step},
     )
+
+
+def taught(column: SuiteEnv, start: Start) -> SuiteEnv:
+    """Return a column with another starting model, whose rate rises as the ladder's do."""
+    settings = {**column.recipe_settings, "optim.warmup_steps": WARMUP}
+    return column.model_copy(update={"start": start, "recipe_settings": settings})
 
 
 def search(

@@ -29,7 +29,7 @@ from .outcome import RUN, ArmRuns, SeedRun
 
 LAST_STEPS = 5
 """Number of last training steps for the mean number of turns."""
-AREAS = {"area": SUCCESS, "area_return": RETURN, "area_right": "right"}
+AREAS = {"area": SUCCESS, "area_return": RETURN, "area_right": "right", "area_coins": "coins"}
 """Measure of the training episodes by the area under it."""
 
 

@@ -57,7 +57,16 @@ from ...envs.utils.statistics import holm
 from .claim import Comparison
 from .outcome import ArmRuns, Finding, Verdict
 
-SHARES = ("success", "greedy", "recall", "area", "area_right", "area_tokens", "area_calls")
+SHARES = (
+    "success",
+    "greedy",
+    "recall",
+    "area",
+    "area_right",
+    "area_coins",
+    "area_tokens",
+    "area_calls",
+)
 """Metrics with a floor of 0 and a ceiling of 1."""
 Floats = npt.NDArray[np.float64]
 

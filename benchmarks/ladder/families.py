@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from ...envs.core.errors import UnknownNameError
 from ...envs.utils.seed_tests import Edges
 from ...leaderboard.schema.base import Form
+from ..matrix.starts import KNOWS_PLACES, LOOKS, READS_LABELS
 
 Size = int | float
 CONTROL = "control"
@@ -148,12 +149,6 @@ class Family(Form):
         }
 
 
-_KNOWS_PLACES = {"mistakes": 0.55, "err_steps": 80}
-"""Errs a little less: who knows no places yet would settle on one letter for all doors."""
-_LOOKS = {"reader": "looker", "read_steps": 30, "err_steps": 0}
-"""Has seen a player who looks and then names what it saw, too briefly to do the same."""
-_READS_LABELS = {"mistakes": 0.5, "err_steps": 120}
-"""Follows the labels now and then: asking at random only costs, and is unlearned at once."""
 _GUESSED_KEYS = {"2": 0.372, "3": 0.242, "4": 0.16, "5": 0.108, "6": 0.072, "8": 0.034} | {
     CONTROL: 0.012
 }
@@ -177,7 +172,7 @@ FAMILIES: Mapping[str, Family] = {
             measure="right",
             tokens_per_step=312,
             lr=2e-3,
-            start=_KNOWS_PLACES,
+            start=KNOWS_PLACES,
         ),
         Family(
             name="Corridor",
@@ -234,7 +229,7 @@ FAMILIES: Mapping[str, Family] = {
             measure="right",
             lr=1e-3,
             rates={"treegrpo": 0.002, "reinforcepp": 0.002, "ppo": 0.002},
-            start=_KNOWS_PLACES,
+            start=KNOWS_PLACES,
         ),
         Family(
             name="Fog",
@@ -251,7 +246,7 @@ FAMILIES: Mapping[str, Family] = {
             lr=5e-4,
             ceilings={"0.1": 0.9765, "0.2": 0.912, "0.3": 0.8155, "0.4": 0.696, "0.5": 0.5625},
             letters=4,
-            start=_LOOKS,
+            start=LOOKS,
         ),
         Family(
             name="Judge",
@@ -267,7 +262,7 @@ FAMILIES: Mapping[str, Family] = {
             lr=1e-3,
             rates={"tarl": 0.002, "tarlturns": 0.002, "treegrpo": 0.002},
             rows=("grpo", "rloo", "tarl", "tarlturns", "treegrpo", "ppo"),
-            start=_KNOWS_PLACES,
+            start=KNOWS_PLACES,
         ),
         Family(
             name="Spawn",
@@ -288,7 +283,7 @@ FAMILIES: Mapping[str, Family] = {
             same_because="one update a batch, so no ratio is clipped; the filter drops what has no "
             "advantage anyway; GSPO averages by path",
             letters=5,
-            start=_READS_LABELS,
+            start=READS_LABELS,
         ),
         Family(
             name="Stale",
@@ -314,7 +309,7 @@ FAMILIES: Mapping[str, Family] = {
             rows=("grpo", "rloo", "no clip", "dapo", "gspo", "treegrpo", "reinforcepp", "ppo"),
             same={"drgrpo": "rloo", "pasa": "ppo"},
             same_because="there are no sessions",
-            start=_KNOWS_PLACES,
+            start=KNOWS_PLACES,
         ),
         Family(
             name="Rare",

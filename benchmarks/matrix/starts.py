@@ -15,6 +15,12 @@ LETTERS_SHAPE: Mapping[str, int] = {
     "context": 512,
 }
 """Shape of a model of 0.1 million parameters, for environments of letters."""
+KNOWS_PLACES: Mapping[str, Any] = {"lr": 2e-3, "mistakes": 0.55, "err_steps": 80}
+"""Errs a little less: who knows no places yet would settle on one letter for all doors."""
+LOOKS: Mapping[str, Any] = {"lr": 2e-3, "reader": "looker", "read_steps": 30, "err_steps": 0}
+"""Has seen a player who looks and then names what it saw, too briefly to do the same."""
+READS_LABELS: Mapping[str, Any] = {"lr": 2e-3, "mistakes": 0.5, "err_steps": 120}
+"""Follows the labels now and then: asking at random only costs, and is unlearned at once."""
 
 
 def letters_start(count: int, world: Mapping[str, Any], **changes: Any) -> TaughtStart:
