@@ -157,10 +157,10 @@ def hand_over(precision: str) -> dict[str, Any]:
         "moved": moved,
         "equal": all(
             torch.equal(a.to_dense() if a.is_mkldnn else a, b.to_dense() if b.is_mkldnn else b)
-            for x, y in zip(first._layers, second._layers, strict=True)
+            for x, y in zip(first._blocks, second._blocks, strict=True)
             for a, b in ((x.qkv._weight, y.qkv._weight), (x.down._weight, y.down._weight))
         )
-        and torch.equal(first._embed.to(kind), second._embed.to(kind)),
+        and torch.equal(first._weights.embed.to(kind), second._weights.embed.to(kind)),
         "held_elsewhere": made.policy_for_engine(in_turn=False) is made.whole_policy(),
     }
 
@@ -501,14 +501,13 @@ def _same_weights(one: FastDecoder, two: FastDecoder) -> bool:
         weight = layer._weight
         return weight.to_dense() if weight.is_mkldnn else weight
 
-    assert one._embed is not None and two._embed is not None  # noqa: PT018 - for the types
     names = ("qkv", "out", "gate", "up", "down")
     return (
-        torch.equal(one._embed, two._embed)
-        and torch.equal(dense(one._head), dense(two._head))
+        torch.equal(one._weights.embed, two._weights.embed)
+        and torch.equal(dense(one._weights.head), dense(two._weights.head))
         and all(
             torch.equal(dense(getattr(x, n)), dense(getattr(y, n)))
-            for x, y in zip(one._layers, two._layers, strict=True)
+            for x, y in zip(one._blocks, two._blocks, strict=True)
             for n in names
         )
     )

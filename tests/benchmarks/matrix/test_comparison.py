@@ -14,10 +14,11 @@ from turngym.benchmarks.matrix.comparison import (
     decide_family,
     decide_test,
 )
-from turngym.envs.utils.seed_tests import compare_seeds
+from turngym.envs.utils.seed_tests import Edges, compare_seeds
 
 SUITE = tiny(min_effect=0.05)
 AREA = st.floats(0, 1)
+OPEN = Edges(None, None)
 
 
 def by_seed(*values: float) -> dict[int, float]:
@@ -26,22 +27,23 @@ def by_seed(*values: float) -> dict[int, float]:
 
 def test_pairs_are_the_common_seeds_and_welch_takes_all() -> None:
     ours, theirs = by_seed(0.5, 0.6, 0.7), {1: 0.2, 2: 0.4, 9: 0.1}
-    paired = compare_areas(SUITE, ours, theirs)
-    assert paired == compare_seeds([0.6, 0.7], [0.2, 0.4], bound=SUITE.equivalence)
-    unpaired = compare_areas(SUITE, ours, theirs, paired=False)
+    paired = compare_areas(SUITE, ours, theirs, OPEN)
+    assert paired is not None
+    assert paired.test == compare_seeds([0.6, 0.7], [0.2, 0.4], bound=SUITE.equivalence)
+    unpaired = compare_areas(SUITE, ours, theirs, OPEN, paired=False)
     assert unpaired is not None
-    assert (unpaired.n, unpaired.paired) == (3, False)
-    assert compare_areas(SUITE, ours, {1: 0.2, 9: 0.1}) is None
+    assert (unpaired.test.n, unpaired.test.paired) == (3, False)
+    assert compare_areas(SUITE, ours, {1: 0.2, 9: 0.1}, OPEN) is None
 
 
 def test_one_seed_is_no_test_and_no_part_of_the_correction() -> None:
-    clear = compare_areas(SUITE, by_seed(0.9, 0.8, 0.91, 0.82, 0.86), by_seed(*[0.1] * 5))
-    noise = compare_areas(SUITE, by_seed(0.1, 0.8, 0.3, 0.9, 0.2), by_seed(*[0.4] * 5))
+    clear = compare_areas(SUITE, by_seed(0.9, 0.8, 0.91, 0.82, 0.86), by_seed(*[0.1] * 5), OPEN)
+    noise = compare_areas(SUITE, by_seed(0.1, 0.8, 0.3, 0.9, 0.2), by_seed(*[0.4] * 5), OPEN)
     assert clear is not None
     tests = {"clear": clear, "noise": noise, "single": None}
     adjusted = adjust_family(tests)
     assert adjusted.keys() == {"clear", "noise"}
-    assert adjusted["clear"] == pytest.approx(2 * clear.p_value)
+    assert adjusted["clear"] == pytest.approx(2 * clear.test.p_value)
     found = decide_family(SUITE, tests, "grpo")
     assert [one.verdict for one in found.values()] == ["above", "not decided", "not decided"]
     assert found["clear"].apart
@@ -55,22 +57,26 @@ def test_one_seed_is_no_test_and_no_part_of_the_correction() -> None:
 
 
 def test_the_smallest_effect_is_the_suites_where_none_is_given() -> None:
-    small = compare_areas(SUITE, by_seed(0.52, 0.53, 0.521, 0.528, 0.522), by_seed(*[0.5] * 5))
+    small = compare_areas(
+        SUITE, by_seed(0.52, 0.53, 0.521, 0.528, 0.522), by_seed(*[0.5] * 5), OPEN
+    )
     assert small is not None
-    assert decide_test(SUITE, small, small.p_value, "grpo").verdict == "equivalent"
-    assert decide_test(SUITE, small, small.p_value, "grpo", min_effect=0.0).verdict == "above"
+    assert decide_test(SUITE, small, small.test.p_value, "grpo").verdict == "equivalent"
+    assert decide_test(SUITE, small, small.test.p_value, "grpo", min_effect=0.0).verdict == "above"
 
 
 @given(st.lists(st.tuples(AREA, AREA), min_size=2, max_size=7))
 def test_a_reversed_test_is_that_of_the_other_row(pairs: list[tuple[float, float]]) -> None:
     ours, theirs = by_seed(*(a for a, _ in pairs)), by_seed(*(b for _, b in pairs))
-    there, back = compare_areas(SUITE, ours, theirs), compare_areas(SUITE, theirs, ours)
+    there = compare_areas(SUITE, ours, theirs, Edges())
+    back = compare_areas(SUITE, theirs, ours, Edges())
     assert there is not None
     assert back is not None
     assert there.reverse().reverse() == there
     turned = there.reverse()
-    for name, value in back.model_dump().items():
-        assert getattr(turned, name) == pytest.approx(value, abs=1e-9), name
+    assert turned.edge == back.edge
+    for name, value in back.test.model_dump().items():
+        assert getattr(turned.test, name) == pytest.approx(value, abs=1e-9), name
     sides = {"above": "below", "below": "above"}
-    forward, backward = (decide_test(SUITE, t, t.p_value, "") for t in (there, turned))
+    forward, backward = (decide_test(SUITE, t, t.test.p_value, "") for t in (there, turned))
     assert backward.verdict == sides.get(forward.verdict, forward.verdict)
