@@ -6,8 +6,8 @@ import ctypes
 import sys
 
 GROWS_FROM = 2**25
-"""Weights of a model from which training on a CPU gives memory back after every step: it takes
-under half a second of a step of half a minute, and a gigabyte is given back."""
+"""Weights of a model from which training on a CPU gives memory back after every step: one of
+135 million gives one to two gigabytes, in half a second to a second of a step of half a minute."""
 
 
 def give_memory_back() -> bool:

@@ -194,9 +194,9 @@ class Trainer(Closing):
         settle(self.engine, self.learner)
         self.partial = make_partial(config, self.engine, self.ranks)
         asked = usual_cap(config), config.reject_above
-        apart = self._difference(policy)
-        self.guard = protection(config.recipe, apart, *asked)
-        self._grows = apart.on_cpu and apart.weights >= GROWS_FROM
+        difference = self._difference(policy)
+        self.guard = protection(config.recipe, difference, *asked)
+        self._grows = difference.on_cpu and difference.weights >= GROWS_FROM
         self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:

@@ -53,7 +53,7 @@ class TruthOptions:
         transitions: fixed (equal histories go on equally; refused where a step draws random
             numbers), random (every fork gets luck of its own), or auto, which finds out.
         resample: Times that the group around an anchor turn is sampled again, for bias and
-            variance, 8 for instance, which takes two to three times as long as all the rest; 0
+            variance, 8 for instance, which takes more than twice as long as all the rest; 0
             leaves both out, and the report says so. Needs independent chains.
         anchors: Anchor turns per recipe.
         workers: Processes; left out: one per core.

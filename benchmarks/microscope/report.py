@@ -294,7 +294,7 @@ def say_left_out(report: CreditReport) -> str:
     if report.batches:
         return "Bias² and variance are left out: training batches are not sampled again."
     return (
-        "Bias² and variance are left out, for they take two to three times as long as all the rest:"
+        "Bias² and variance are left out, for they take more than twice as long as all the rest:"
         " --resample 8 measures them, of recipes with independent chains."
     )
 

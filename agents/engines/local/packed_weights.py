@@ -38,16 +38,15 @@ def why_not_fast(model: Any, max_context: int) -> str | None:
 
 def _by_config(model: Any, max_context: int) -> str | None:
     name, config = type(model).__name__, model.config
-    wanted = (
-        ("gelu_pytorch_tanh", "hidden_activation") if name == GEMMA3 else ("silu", "hidden_act")
-    )
-    if (found := getattr(config, wanted[1])) != wanted[0]:
-        return f"activation {found!r}"
+    gemma = name == GEMMA3
+    activation = config.hidden_activation if gemma else config.hidden_act
+    if activation != ("gelu_pytorch_tanh" if gemma else "silu"):
+        return f"activation {activation!r}"
     kinds = model.model.rotary_emb.rope_type
     for kind in kinds.values() if isinstance(kinds, dict) else (kinds,):
         if kind not in _STATIC_ROPE:
             return f"rotary embedding of type {kind!r}"
-    if name == GEMMA3:
+    if gemma:
         for odd in ("attn_logit_softcapping", "final_logit_softcapping"):
             if getattr(config, odd) is not None:
                 return f"{odd} of {getattr(config, odd)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,15 +26,7 @@ from turngym.algos.learner.batching.prefix_sharing import why_not_shared
 from turngym.algos.learner.batching.rows import rows_of
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def flex_backward_on_cpu() -> Iterator[None]:
-    """torch refuses it since its compiler cannot do it; the uncompiled one can."""
-    module = sys.modules["torch.nn.attention.flex_attention"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_validate_device", lambda *_: None)
-        yield
+pytestmark = pytest.mark.usefixtures("flex_backward_on_cpu")
 
 
 def grown(seed: int, tokens: int = 60) -> Pack:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from types import MethodType
 from typing import Any
 
@@ -45,6 +43,7 @@ from turngym.algos.learner.batching.rows import rows_of
 from turngym.envs.core.errors import BadValueError
 
 CPU = torch.device("cpu")
+pytestmark = pytest.mark.usefixtures("flex_backward_on_cpu")
 
 
 def packed(seed: int, **shape: Any) -> Pack:
@@ -64,15 +63,6 @@ def run(pack: Pack, how: Any, dtype: torch.dtype, seed: int = 0) -> list[torch.T
     towards = torch.randn(out.shape, generator=rng).to(dtype)
     out.backward(towards)
     return [out.detach(), *(t.grad for t in inputs if t.grad is not None)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def flex_backward_on_cpu() -> Iterator[None]:
-    """torch refuses it since its compiler cannot do it; the uncompiled one can."""
-    module = sys.modules["torch.nn.attention.flex_attention"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_validate_device", lambda *_: None)
-        yield
 
 
 @pytest.mark.parametrize("how", ["blocks", "flex"])
