@@ -35,7 +35,7 @@ from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import freeze, rerun
 from .arguments import Repeated
 from .submit import scripted_episodes
-from .tables import board_table, escape, say, scores_table, suites_table
+from .tables import board_table, escape, say, scores_table, self_table, suites_table
 
 _DESCRIPTIONS = {
     "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
@@ -349,6 +349,8 @@ def show_boards(action: Table) -> None:
     ]
     for board in chosen:
         PlainConsole().print(board_table(board))
+        if (against_itself := self_table(board)) is not None:
+            PlainConsole().print(against_itself)
         if board.missing_references:
             say(
                 f"missing: {', '.join(board.missing_references)}; make them with `turngym "

@@ -14,7 +14,7 @@ from ...algos.evaluation.result import Score, SetScore, gain_of
 from ...algos.runs.console import PlainConsole
 from ...envs.utils.statistics import Estimate
 from ...envs.utils.untrusted_text import plain
-from ...leaderboard.schema.board import Board, BoardRow
+from ...leaderboard.schema.board import Board, BoardRow, PairedTest, RunTest
 from ...leaderboard.schema.result import Scores
 from ...leaderboard.schema.suite import Suite
 
@@ -208,8 +208,33 @@ def _cells(row: BoardRow) -> tuple[str, ...]:
         _percent(row.pass_all[-1]),
         f"{row.turns:.1f}",
         str(row.errors),
-        "" if test is None else f"{100 * test.difference:+.1f}, p {test.p_value:.2g}",
+        "" if test is None else f"{100 * test.difference:+.1f}, {_certainty(test)}",
     )
+
+
+def _certainty(test: PairedTest | RunTest) -> str:
+    if isinstance(test, PairedTest):
+        return f"p {test.p_value:.2g}"
+    return f"p {test.adjusted_p:.2g}, {test.verdict}"
+
+
+def self_table(board: Board) -> Table | None:
+    """Return what each method of a board of algorithms differs by from itself; None for none."""
+    rows = [
+        (row.name, "its other runs" if test.other == row.entry_id else test.other, test)
+        for row in board.rows
+        for test in (row.versus_itself, row.versus_reproduced)
+        if test is not None
+    ]
+    if not rows:
+        return None
+    heads = ("entry", "against", "difference", "p", "runs")
+    table = _lined_table("A/A: one method against itself, points over training runs", heads)
+    for name, other, test in rows:
+        ends = f"{100 * test.low95:+.1f} to {100 * test.high95:+.1f}"
+        shown = f"{100 * test.difference:+.1f} ({ends})"
+        table.add_row(escape(name), escape(other), shown, f"{test.p_value:.2g}", str(test.runs))
+    return table
 
 
 def scores_table(name: str, scores: Scores) -> Table:

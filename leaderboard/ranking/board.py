@@ -1,15 +1,18 @@
-"""Make boards from verdicts: ranks, and paired tests between neighbours."""
+"""Make boards from verdicts: ranks, and tests between neighbours."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple
 
+from ...envs.utils.seed_tests import Edges
 from ...envs.utils.statistics import Estimate, sign_flip_p
-from ..schema.board import Board, BoardRow, PairedTest, RankedBy
+from ..schema.board import Board, BoardRow, PairedTest, RankedBy, RunTest
 from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
 from ..schema.result import Scores
 from .index import Indexed
+from .run_tests import Method, compare_halves, compare_neighbours, compare_reproduction
 from .scoring import task_scores
 
 REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
@@ -76,7 +79,7 @@ def _age(one: Indexed) -> tuple[bool, str, str]:
     return reference_of(one) is None, one.record.accepted or _LAST, one.entry_id
 
 
-def compare(above: Indexed, below: Indexed) -> PairedTest:
+def compare_tasks(above: Indexed, below: Indexed) -> PairedTest:
     """Compare two entries of the same suite over its tasks, with equal weights per environment."""
     ours, theirs = (task_scores(one.verdict.episodes) for one in (above, below))
     tasks = [key for key in ours if key in theirs]
@@ -115,17 +118,57 @@ def _board(key: Key, entries: list[Indexed], copies: Mapping[str, str]) -> Board
     competing = {one.entry_id for one in entries if ranked_by(one) and one.entry_id not in copies}
     ordered = sorted(entries, key=lambda one: _sort_key(one, competing))
     ranks = _ranks(ordered, competing)
-    tests = [
-        *(compare(a, b) for a, b in itertools.pairwise(ordered)),
-        None,
-    ]
+    tests = _run_tests(ordered) if board == "algorithms" else _task_tests(ordered)
     rows = tuple(
-        _row(one, board, rank, test, copies.get(one.entry_id, ""))
-        for one, rank, test in zip(ordered, ranks, tests, strict=True)
+        _row(one, board, rank, tested, copies.get(one.entry_id, ""))
+        for one, rank, tested in zip(ordered, ranks, tests, strict=True)
     )
     there = {row.reference for row in rows}
     missing: tuple[ReferenceName, ...] = tuple(n for n in REFERENCES if n not in there)
     return Board(board=board, suite=suite, track=track, rows=rows, missing_references=missing)
+
+
+class _Tests(NamedTuple):
+    """The tests of one row."""
+
+    versus_next: PairedTest | RunTest | None = None
+    versus_itself: RunTest | None = None
+    versus_reproduced: RunTest | None = None
+
+
+def _task_tests(ordered: Sequence[Indexed]) -> list[_Tests]:
+    """Return the tests of agents: one policy each, so that tasks are all there is to draw."""
+    tests = [_Tests(compare_tasks(a, b)) for a, b in itertools.pairwise(ordered)]
+    return [*tests, _Tests()]
+
+
+def _run_tests(ordered: Sequence[Indexed]) -> list[_Tests]:
+    """Return the tests of algorithms, over training runs, and each method against itself."""
+    methods = [_method(one) for one in ordered]
+    guesses = [one.scores.score.mean for one in ordered if reference_of(one) in ("random", "null")]
+    edges = Edges(floor=max(guesses, default=0.0))
+    named: dict[str, Method] = {}
+    for one, method in zip(ordered, methods, strict=True):
+        if not one.manifest.reproduces:
+            named.setdefault(one.manifest.name, method)
+    return [
+        _Tests(
+            versus_next=test,
+            versus_itself=compare_halves(method, edges),
+            versus_reproduced=None
+            if (original := named.get(one.manifest.reproduces)) is None
+            else compare_reproduction(method, original, edges),
+        )
+        for one, method, test in zip(
+            ordered, methods, compare_neighbours(methods, edges), strict=True
+        )
+    ]
+
+
+def _method(one: Indexed) -> Method:
+    seeds = [run.seed for run in one.manifest.runs]
+    runs = dict(zip(seeds, one.scores.runs, strict=True))
+    return Method(one.entry_id, runs, trained=reference_of(one) is None)
 
 
 def _sort_key(one: Indexed, competing: Set[str]) -> tuple[bool, float, float, str, str]:
@@ -152,9 +195,7 @@ def _ranks(ordered: Sequence[Indexed], competing: Set[str]) -> list[int | None]:
     return ranks
 
 
-def _row(
-    one: Indexed, board: BoardName, rank: int | None, test: PairedTest | None, copy_of: str
-) -> BoardRow:
+def _row(one: Indexed, board: BoardName, rank: int | None, tests: _Tests, copy_of: str) -> BoardRow:
     manifest, scores = one.manifest, one.scores
     return BoardRow(
         rank=rank,
@@ -187,7 +228,7 @@ def _row(
         runs=scores.runs,
         used=_mean_cost(manifest),
         envs={env.env: env.score for env in scores.envs},
-        versus_next=test,
+        **tests._asdict(),
     )
 
 

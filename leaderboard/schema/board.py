@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ...envs.utils.seed_tests import Decision
 from ...envs.utils.statistics import Estimate
 from .base import Form
 from .entry import BoardName, Budget, ReferenceName, Track
@@ -25,6 +26,42 @@ class PairedTest(Form):
     difference: float
     p_value: float
     tasks: int
+
+
+class RunTest(Form):
+    """Training runs against other training runs, on the board of algorithms.
+
+    Runs are the unit: two runs of one method differ far more than two evaluations of one run. A
+    reference row has no training runs; against it the runs are compared with its score.
+
+    Attributes:
+        other: Id of the entry on the other side; the row's own where its halves are compared.
+        runs: Runs of the smaller side; of a reference row, those compared with it.
+        paired: Whether runs were paired by their seeds: both sides have the same ones.
+        difference: Mean of the row's runs minus mean of the others.
+        low95: Lower end of Student's 95 % interval (unpaired: Welch's).
+        high95: Upper end.
+        p_value: Two-sided, Student's t (unpaired: Welch's).
+        adjusted_p: The same after Holm over the board's neighbours; of a comparison of a method
+            with itself ``p_value``, since what is counted there is how often it is small.
+        detectable: Smallest true difference that as many runs with this deviation find with 80 %
+            power at the level .05.
+        verdict: What :func:`turngym.envs.utils.seed_tests.decide_seeds` says, nothing being too
+            small to matter; five runs at least.
+        why: Its reason.
+    """
+
+    other: str
+    runs: int
+    paired: bool
+    difference: float
+    low95: float
+    high95: float
+    p_value: float
+    adjusted_p: float
+    detectable: float
+    verdict: Decision
+    why: str
 
 
 class BoardRow(Form):
@@ -66,7 +103,12 @@ class BoardRow(Form):
         runs: Score of every training run.
         used: Mean declared cost of a run.
         envs: Score per environment.
-        versus_next: Test against the row below; None in the last.
+        versus_next: Test against the row below: over tasks on the board of agents, over training
+            runs on that of algorithms; None in the last, and between two reference rows there.
+        versus_itself: A/A: every second of its training runs, by seed, against the others; None
+            for fewer than four runs, and for agents.
+        versus_reproduced: A/A: its training runs against those of the entry that it reproduces;
+            None where that is not on the board, and for agents.
     """
 
     rank: int | None
@@ -99,7 +141,9 @@ class BoardRow(Form):
     runs: tuple[float, ...]
     used: Budget
     envs: dict[str, Estimate]
-    versus_next: PairedTest | None
+    versus_next: PairedTest | RunTest | None
+    versus_itself: RunTest | None = None
+    versus_reproduced: RunTest | None = None
 
 
 class Board(Form):

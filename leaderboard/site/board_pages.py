@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...envs.utils.seed_tests import LEVEL
 from ..ranking.index import Indexed
-from ..schema.board import Board
+from ..ranking.run_tests import HALVES
+from ..schema.board import Board, BoardRow, RunTest
 from .charts import curves_of
 from .rendering import Folder, Renderer
 
@@ -46,6 +48,8 @@ def write_board(
         known: Whether the suite is public, so that its environments have pages.
     """
     path, board = placed
+    comparisons = _comparisons(board)
+    aa_tests = [test for _, kind, test in comparisons if kind != "next"]
     envs = list(board.rows[0].envs) if board.rows else []
     text = renderer.text(
         "board.html",
@@ -57,8 +61,20 @@ def write_board(
         trials=min((len(row.pass_at) for row in board.rows), default=1),
         curves=curves_of(board, all_boards),
         known=known,
+        comparisons=comparisons,
+        aa_tests=aa_tests,
+        aa_small=sum(test.p_value <= LEVEL for test in aa_tests),
+        halves=HALVES,
+        names={row.entry_id: row.name for row in board.rows},
     )
     folder.write(path, text)
+
+
+def _comparisons(board: Board) -> list[tuple[BoardRow, str, RunTest]]:
+    """Return every test over training runs: of the next row, of itself, of what it reproduces."""
+    kinds = ("next", "itself", "reproduced")
+    found = [(row, kind, getattr(row, f"versus_{kind}")) for kind in kinds for row in board.rows]
+    return [(row, kind, test) for row, kind, test in found if isinstance(test, RunTest)]
 
 
 def write_start(

@@ -44,7 +44,7 @@ def _evil(card: ModelCard) -> dict[str, Any]:
 def _algorithm(suite: Suite, root: Path, name: str, tokens: int) -> None:
     used = Budget(sampled_tokens=tokens, tool_calls=100)
     track = Track(start="starter", start_digest="sha256:" + "a" * 64, budget=used)
-    runs = tuple(Run(seed=seed, used=used) for seed in range(3))
+    runs = tuple(Run(seed=seed, used=used) for seed in range(4))
     make_entry(suite, root, "random", name=name, board="algorithms", track=track, runs=runs)
 
 

@@ -12,9 +12,10 @@ from helpers.board_helpers import edit_episodes, edit_manifest, make_entry, refu
 from helpers.site_helpers import says, written
 
 from turngym.envs.core.errors import DataError
+from turngym.envs.utils.statistics import student_mean
 from turngym.leaderboard.ranking.board import make_boards
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
-from turngym.leaderboard.schema.board import Board
+from turngym.leaderboard.schema.board import Board, PairedTest, RunTest
 from turngym.leaderboard.schema.entry import Budget, Run, Track
 from turngym.leaderboard.schema.record import Record, Rerun, record_path
 from turngym.leaderboard.schema.result import Verdict
@@ -131,7 +132,7 @@ def test_neighbours_are_compared_over_the_tasks(agents: Board) -> None:
     by_id = {row.entry_id: row for row in agents.rows}
     for row in agents.rows[:-1]:
         test = row.versus_next
-        assert test is not None
+        assert isinstance(test, PairedTest)
         below = by_id[test.other]
         assert test.difference == pytest.approx(row.score.mean - below.score.mean)
         assert 0 < test.p_value <= 1
@@ -156,6 +157,43 @@ def test_algorithms_have_an_interval_over_runs_and_the_references(index: list[In
     assert verdict.scores is not None
     assert verdict.scores.between_runs == algo.score
     assert verdict.scores.score.mean == pytest.approx(algo.score.mean)
+
+
+def test_algorithms_are_compared_over_runs_and_with_themselves(index: list[Indexed]) -> None:
+    algo = next(one for one in index if one.entry_id == "tiny-v1/algo")
+
+    def method(name: str, scores: list[float], seed: int, reproduces: str = "") -> Indexed:
+        mean = student_mean(scores)
+        of_runs = {"runs": tuple(scores), "between_runs": mean, "score": mean}
+        found = algo.scores.model_copy(update=of_runs)
+        fields = {"name": name, "reproduces": reproduces}
+        seeds = runs(*range(seed, seed + len(scores)))
+        manifest = algo.manifest.model_copy(update={**fields, "runs": seeds})
+        verdict = algo.verdict.model_copy(update={"scores": found, "manifest": manifest})
+        return Indexed(entry_id=f"tiny-v1/{name}", verdict=verdict)
+
+    good = method("good", [0.8, 0.84, 0.82, 0.86, 0.79, 0.83], 0)
+    again = method("again", [0.81, 0.83, 0.85, 0.8, 0.82], 20, reproduces="good")
+    bad = method("bad", [0.5, 0.52, 0.55, 0.51, 0.49, 0.5], 0)
+    references = [one for one in index if one.manifest.reference]
+    board = make_boards([good, again, bad, *references])[-1]
+    rows = {row.entry_id.split("/")[1]: row for row in board.rows}
+    assert list(rows) == ["expert", "random", "null", "good", "again", "bad"]
+    close, clear = rows["good"].versus_next, rows["again"].versus_next
+    assert isinstance(close, RunTest)
+    assert isinstance(clear, RunTest)
+    assert (close.other, close.verdict) == ("tiny-v1/again", "not decided")
+    assert (clear.other, clear.verdict) == ("tiny-v1/bad", "above")
+    assert rows["expert"].versus_next is None
+    assert rows["bad"].versus_next is None
+    halves = rows["good"].versus_itself
+    assert halves is not None
+    assert halves.difference == pytest.approx((0.8 + 0.82 + 0.79 - 0.84 - 0.86 - 0.83) / 3)
+    assert rows["expert"].versus_itself is None
+    repeated = rows["again"].versus_reproduced
+    assert repeated is not None
+    assert repeated.other == "tiny-v1/good"
+    assert rows["good"].versus_reproduced is None
 
 
 def test_a_board_says_which_references_it_misses(index: list[Indexed]) -> None:

@@ -118,6 +118,10 @@ def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> 
     algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
     assert "Score against budget" in algorithms
     assert algorithms.count("<polyline") == 2
+    compared = algorithms[algorithms.index('id="comparison-table"') :]
+    assert compared.count('<span class="chip">A/A</span> its other runs') == 2
+    assert "at least 5 are needed to decide" in compared
+    assert "comparison-table" not in board
 
 
 HEADS = ("#", "Entry", "Score", "Model", "Parameters", "Accepted")

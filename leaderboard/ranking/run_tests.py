@@ -1,0 +1,112 @@
+"""Compare methods on the board of algorithms, over their training runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ...envs.utils.seed_tests import Edges, SeedTest, compare_seeds, decide_seeds
+from ...envs.utils.statistics import holm
+from ..schema.board import RunTest
+
+HALVES = 4
+"""Fewer runs have no two halves with a deviation each."""
+
+
+class Method(NamedTuple):
+    """What a row brings to its comparisons.
+
+    Attributes:
+        entry_id: The row's entry.
+        runs: The score of every training run, by its seed; of a reference row its one score.
+        trained: Whether it has training runs; reference rows have none.
+    """
+
+    entry_id: str
+    runs: Mapping[int, float]
+    trained: bool
+
+
+class _Pair(NamedTuple):
+    """Two sides and their test before any correction."""
+
+    other: str
+    ours: Sequence[float]
+    theirs: Sequence[float]
+    test: SeedTest
+
+
+def compare_neighbours(methods: Sequence[Method], edges: Edges) -> list[RunTest | None]:
+    """Compare every row with the one below it, with Holm's correction over the board.
+
+    Args:
+        methods: The rows in the board's order.
+        edges: What a policy scores that has learned nothing, and the best score.
+
+    Returns:
+        A test per row; None for the last, and where neither side has two training runs.
+    """
+    pairs = [_pair(a, b) for a, b in itertools.pairwise(methods)]
+    adjusted = iter(holm([pair.test.p_value for pair in pairs if pair is not None]))
+    tests = [None if pair is None else _finish(pair, next(adjusted), edges) for pair in pairs]
+    return [*tests, None][: len(methods)]
+
+
+def compare_halves(method: Method, edges: Edges) -> RunTest | None:
+    """Compare every second run of a method, by seed, with its others; None for fewer than four."""
+    if not method.trained or len(method.runs) < HALVES:
+        return None
+    scores = [method.runs[seed] for seed in sorted(method.runs)]
+    ours, theirs = scores[::2], scores[1::2]
+    test = compare_seeds(ours, theirs, paired=False)
+    return _finish(_Pair(method.entry_id, ours, theirs, test), test.p_value, edges)
+
+
+def compare_reproduction(method: Method, original: Method, edges: Edges) -> RunTest | None:
+    """Compare a reproduction's runs with those of what it reproduces; None without runs."""
+    if not (method.trained and original.trained):
+        return None
+    pair = _pair(method, original)
+    return None if pair is None else _finish(pair, pair.test.p_value, edges)
+
+
+def _pair(above: Method, below: Method) -> _Pair | None:
+    """Return the test of two rows; None where one that was trained has a single run."""
+    paired = False
+    if above.trained and below.trained:
+        paired = sorted(above.runs) == sorted(below.runs)
+        seeds = sorted(above.runs) if paired else []
+        ours = [above.runs[s] for s in seeds] if paired else list(above.runs.values())
+        theirs = [below.runs[s] for s in seeds] if paired else list(below.runs.values())
+    elif above.trained or below.trained:
+        paired, count = True, max(len(above.runs), len(below.runs))
+        ours, theirs = (
+            list(m.runs.values()) if m.trained else list(m.runs.values())[:1] * count
+            for m in (above, below)
+        )
+    else:
+        return None
+    if min(len(ours), len(theirs)) < 2:
+        return None
+    return _Pair(below.entry_id, ours, theirs, compare_seeds(ours, theirs, paired=paired))
+
+
+def _finish(pair: _Pair, adjusted_p: float, edges: Edges) -> RunTest:
+    test = pair.test
+    decision = decide_seeds(
+        test, adjusted_p, min_effect=0.0, bound=None, edge=edges.describe(pair.ours, pair.theirs)
+    )
+    return RunTest(
+        other=pair.other,
+        runs=test.n,
+        paired=test.paired,
+        difference=test.difference,
+        low95=test.low95,
+        high95=test.high95,
+        p_value=test.p_value,
+        adjusted_p=adjusted_p,
+        detectable=test.detectable,
+        verdict=decision.verdict,
+        why=decision.why,
+    )
