@@ -182,7 +182,8 @@ def test_a_season_s_server_that_lies_breaks_the_episode_alone(
 ) -> None:
     monkeypatch.setattr("turngym.envs.wrappers.season_client._WAIT_S", 0.0)
     client = SeasonClient(wire.url, "tg_x")
-    wire.say(b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{"session": 3}')
+    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 14"  # it hangs up, and says so
+    wire.say(head + b'\r\n\r\n{"session": 3}')
     for ask in (
         client.describe_season,
         lambda: client.start("Password-v0", 0, 0, "r"),
