@@ -5,8 +5,9 @@ are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` trie
 seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
 what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
-recipes can be told apart; ``household`` has the rows by state in Household's micro rooms;
-``turns`` is a setting whose start has no success. A change needs a new version.
+recipes can be told apart; ``household`` has the rows by state in Household's micro rooms, and
+``household-critics`` repeats on other seeds what led there in ``separating``; ``turns`` is a
+setting whose start has no success. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -332,6 +333,26 @@ HOUSEHOLD = Suite(
     min_effect=0.02,
 )
 
+_GRPO_RATES = tuple(
+    SuiteRecipe(name="grpo", label=f"grpo at {rate:g}", settings={**CHAINS, "optim.lr": rate})
+    for rate in (1e-4, 4e-4)
+)
+HOUSEHOLD_CRITICS = Suite(
+    name="household-critics",
+    version=1,
+    about="Household's micro rooms, the rows that led GRPO in separating, on seeds of their own, "
+    "and GRPO at half and double the rate",
+    recipes=(
+        *ROWS[:2],
+        *_GRPO_RATES,
+        *(row for row in ROWS if row.label in ("reinforcepp", "ppo", "spo")),
+    ),
+    envs=(_household(60_000, 15, rows=[]),),
+    seeds=(5, 6, 7, 8, 9),
+    trials=2,
+    min_effect=0.02,
+)
+
 TURN_ROWS = (
     *ROWS[:2],
     SuiteRecipe(name="igpo", settings=CHAINS),
@@ -367,6 +388,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_STALE_RATES,
         SEPARATING,
         HOUSEHOLD,
+        HOUSEHOLD_CRITICS,
         TURNS,
     )
 }

@@ -20,6 +20,7 @@ from turngym.benchmarks.ladder.families import (
 from turngym.benchmarks.ladder.oracle.arms import twin_of
 from turngym.benchmarks.ladder.suites import (
     EQUAL_RATE,
+    HOUSEHOLD_CRITICS,
     LADDER,
     LADDER_FULL,
     LADDER_RATES,
@@ -192,3 +193,12 @@ def guess(family: Family, size: Any, episodes: int = 4000) -> float:
         states[live] = moves.states
         live = live[~moves.done]
     return float(twin.measure(states, tasks).mean())
+
+
+def test_what_led_is_repeated_on_seeds_of_its_own_in_the_same_column() -> None:
+    (column,) = HOUSEHOLD_CRITICS.envs
+    (first,) = (env for env in SEPARATING.envs if env.name == column.name)
+    assert column.model_copy(update={"rows": first.rows}) == first
+    assert not set(HOUSEHOLD_CRITICS.seeds) & set(SEPARATING.seeds)
+    repeated = [row.label for row in HOUSEHOLD_CRITICS.recipes if row in SEPARATING.recipes]
+    assert repeated == ["grpo", "grpo again", "reinforcepp", "ppo", "spo"]
