@@ -66,6 +66,16 @@ SEED_RANGE = 2**53
 """Seeds drawn for an episode stay below this: every JSON reader keeps such integers exact."""
 
 
+def check_action(action: Any, where: str) -> None:
+    """Check that an action is text.
+
+    Raises:
+        TypeError: It is something else; ``where`` names the environment.
+    """
+    if not isinstance(action, str):
+        raise TypeError(f"{where}: action is a {type(action).__name__}; expected text (str).")
+
+
 class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """Base class of every environment.
 
@@ -417,10 +427,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
                 f"{self.name}: step after the end of the episode (status {episode.status!r}); "
                 "call reset first."
             )
-        if not isinstance(action, str):
-            raise TypeError(
-                f"{self.name}: action is a {type(action).__name__}; expected text (str)."
-            )
+        check_action(action, self.name)
         return episode
 
     def _play_action(self, episode: Episode[S], action: str) -> Play:
