@@ -145,7 +145,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         given = actions.tolist() if isinstance(actions, np.ndarray) else actions
         ended = self._ended.tolist()
         taken = ["" if over else a for a, over in zip(given, ended, strict=True)]
-        for action in taken:  # all of them, before anything moves
+        for action in [a for a in taken if type(a) is not str]:  # before anything moves
             check_action(action, self._name)
         batch = self._copies.step(taken)
         rewards = np.array(batch.rewards, dtype=np.float64)

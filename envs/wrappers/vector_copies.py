@@ -30,11 +30,8 @@ _FLAT: Mapping[str, Any] = {
 _NESTED = ("reward_terms", "metrics")
 
 
-class Numbers(NamedTuple):
-    """One named number of some copies, equally long: which copies, and their values."""
-
-    places: list[int]
-    values: list[float]
+Nested = dict[tuple[str, ...], tuple[list[int], list[tuple[float, ...]]]]
+"""Dictionaries of numbers by their names: the copies that have these, ascending, and the values."""
 
 
 class InfoColumns(NamedTuple):
@@ -43,12 +40,12 @@ class InfoColumns(NamedTuple):
     Attributes:
         places: The copies that have an info, ascending.
         flat: One value for each of these, by key.
-        nested: The numbers of each dictionary of numbers, by its key and their names.
+        nested: Under each key of numbers the dictionaries that are not empty, by their names.
     """
 
     places: list[int]
     flat: dict[str, list[Any]]
-    nested: dict[str, dict[str, Numbers]]
+    nested: dict[str, Nested]
 
 
 class Batch(NamedTuple):
@@ -67,6 +64,16 @@ class Batch(NamedTuple):
     terminated: list[bool]
     truncated: list[bool]
     infos: InfoColumns
+
+    def pack(self) -> tuple[Any, ...]:
+        """Return it without classes, whose pickles take longer than what they hold."""
+        return (*self[:4], *self.infos)
+
+    @classmethod
+    def unpack(cls, packed: tuple[Any, ...]) -> Batch:
+        """Return what :meth:`pack` was called on."""
+        observations, rewards, terminated, truncated, *infos = packed
+        return cls(observations, rewards, terminated, truncated, InfoColumns(*infos))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,11 +178,11 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
         infos.places.extend([start + place for place in batch.infos.places])
         for key, column in batch.infos.flat.items():
             infos.flat.setdefault(key, []).extend(column)
-        for key, named in batch.infos.nested.items():
-            for name, numbers in named.items():
-                places, values = infos.nested[key].setdefault(name, Numbers([], []))
-                places.extend([start + place for place in numbers.places])
-                values.extend(numbers.values)
+        for key, groups in batch.infos.nested.items():
+            for names, (own_places, own_rows) in groups.items():
+                places, rows = infos.nested[key].setdefault(names, ([], []))
+                places.extend([start + place for place in own_places])
+                rows.extend(own_rows)
     return joined
 
 
@@ -183,19 +190,36 @@ def stack_infos(infos: InfoColumns, num_envs: int) -> dict[str, Any]:
     """Return infos in gymnasium's form: per key an array ``[num_envs]`` and its mask ``_key``."""
     present = np.zeros(num_envs, dtype=np.bool_)
     present[infos.places] = True
+    everywhere = len(infos.places) == num_envs
     stacked: dict[str, Any] = {}
     for key, kind in _FLAT.items():
-        column = np.full(num_envs, None) if kind is object else np.zeros(num_envs, kind)
-        column[infos.places] = infos.flat[key]
+        column = np.fromiter(infos.flat[key], kind, len(infos.places))
+        if not everywhere:
+            blank = np.full(num_envs, None) if kind is object else np.zeros(num_envs, kind)
+            blank[present] = column
+            column = blank
         stacked[key], stacked[f"_{key}"] = column, present.copy()
     for key in _NESTED:
-        numbers: dict[str, Any] = {}
-        for name, (places, values) in infos.nested[key].items():
-            numbers[name] = np.zeros(num_envs, dtype=np.float64)
-            numbers[f"_{name}"] = np.zeros(num_envs, dtype=np.bool_)
-            numbers[name][places] = values
-            numbers[f"_{name}"][places] = True
-        stacked[key], stacked[f"_{key}"] = numbers, present.copy()
+        stacked[key], stacked[f"_{key}"] = (
+            _stack_numbers(infos.nested[key], num_envs),
+            present.copy(),
+        )
+    return stacked
+
+
+def _stack_numbers(groups: Nested, num_envs: int) -> dict[str, Any]:
+    stacked: dict[str, Any] = {}
+    for names, (places, rows) in groups.items():
+        given = np.zeros(num_envs, dtype=np.bool_)
+        given[places] = True
+        table = np.zeros((len(names), num_envs), dtype=np.float64)
+        table[:, given] = np.array(rows, dtype=np.float64).T
+        for name, column in zip(names, table, strict=True):
+            if name in stacked:  # some copies have it beside other names
+                stacked[name][given] = column[given]
+                stacked[f"_{name}"] |= given
+            else:
+                stacked[name], stacked[f"_{name}"] = column, given.copy()
     return stacked
 
 
@@ -209,15 +233,14 @@ def _gather_infos(infos: Sequence[Info | None]) -> InfoColumns:
     )
 
 
-def _gather_numbers(
-    places: Sequence[int], named: Sequence[Mapping[str, float]]
-) -> dict[str, Numbers]:
-    columns: dict[str, Numbers] = {}
+def _gather_numbers(places: Sequence[int], named: Sequence[Mapping[str, float]]) -> Nested:
+    groups: Nested = {}
     for place, numbers in zip(places, named, strict=True):
-        for name, value in numbers.items():
-            column = columns.get(name)
-            if column is None:
-                column = columns[name] = Numbers([], [])
-            column.places.append(place)
-            column.values.append(value)
-    return columns
+        if numbers:
+            names = tuple(numbers)
+            group = groups.get(names)
+            if group is None:
+                group = groups[names] = [], []
+            group[0].append(place)
+            group[1].append(tuple(numbers.values()))
+    return groups

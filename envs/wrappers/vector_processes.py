@@ -136,7 +136,7 @@ class ProcessCopies:
             EnvFault: A process died.
         """
         orders = [order.cut(worker.start, worker.end) for worker in self._workers]
-        return join_batches(self._exchange("reset", orders))
+        return join_batches([Batch.unpack(b) for b in self._exchange("reset", orders)])
 
     def step(self, actions: Sequence[str]) -> Batch:
         """Take one action in every copy; copies whose episode ended start the next one instead.
@@ -146,7 +146,7 @@ class ProcessCopies:
             EnvFault: A process died.
         """
         shares = [actions[worker.start : worker.end] for worker in self._workers]
-        return join_batches(self._exchange("step", shares))
+        return join_batches([Batch.unpack(b) for b in self._exchange("step", shares)])
 
     def render(self) -> list[Any]:
         """Return the transcript of every copy (render mode ``"ansi"``), else None for each.
@@ -249,21 +249,21 @@ def _answer(copies: Copies, method: str, request: Any) -> bytes:
     """Return the reply to one message, pickled."""
     try:
         if method == "step":
-            return _dump(_share_equals(copies.step(request)))
+            return _dump(_pack_batch(copies.step(request)))
         if method == "reset":
-            return _dump(_share_equals(copies.reset(request)))
+            return _dump(_pack_batch(copies.reset(request)))
         return _dump(copies.render())
     except Exception as error:  # noqa: BLE001 - whatever the environment raises
         return _dump(_pack_error(error))
 
 
-def _share_equals(batch: Batch) -> Batch:
-    """Let equal values of a column be one object, which is pickled once."""
+def _pack_batch(batch: Batch) -> tuple[Any, ...]:
+    """Return the batch packed; equal values of a column are one object, which is pickled once."""
     for key in _SHARED:
         seen: dict[Any, Any] = {}
         column = batch.infos.flat[key]
         column[:] = [seen.setdefault(value, value) for value in column]
-    return batch
+    return batch.pack()
 
 
 def _dump(reply: Any) -> bytes:
