@@ -337,7 +337,10 @@ def _pickle_env(env: TextEnv[Any, Any]) -> bytes:
 def _pack_error(error: Exception) -> Failure:
     """Return the parts of an error that can be pickled."""
     state = {name: value for name, value in vars(error).items() if _can_pickle(value)}
-    args = error.args if _can_pickle(error.args) else (str(error),)
+    # the args of an OSError lack the names of its files
+    args: Any = OSError.__reduce__(error)[1] if isinstance(error, OSError) else error.args
+    if not _can_pickle(args):
+        args = (str(error),)
     cls = type(error)
     trace = "".join(traceback.format_exception(error))
     return Failure(cls.__module__, cls.__qualname__, args, state, str(error), trace)
