@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import pytest
@@ -18,6 +19,7 @@ from turngym.envs.search_qa.world.world import World
 from turngym.envs.tools.retrieval.bm25 import Bm25
 
 COPIES, ROUNDS = 64, 60
+PROCESSES, REPEATS = 2, 7
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +29,10 @@ def env() -> SearchQA:
     return made
 
 
-def played(env: SearchQA, mistakes: float) -> tuple[TextVectorEnv, list[list[str]]]:
+def played(env: SearchQA, mistakes: float, seed: int = 0) -> tuple[TextVectorEnv, list[list[str]]]:
     """The vector environment, and the actions of an expert that errs, ``ROUNDS`` times a copy."""
     envs = TextVectorEnv(env, COPIES)
-    observations, _ = envs.reset(seed=0)
+    observations, _ = envs.reset(seed=seed)
     expert = env.expert(mistakes, seed=1)
     turns: list[list[str]] = []
     for _ in range(ROUNDS):
@@ -82,6 +84,87 @@ def test_batched_steps(
         f"\n{size}, {'again' if remembered else 'new'}, mistakes {mistakes}: {steps:,.0f} steps/s"
     )
     assert steps > 2000
+
+
+class Cost(NamedTuple):
+    """Seconds of :data:`ROUNDS` steps of all copies.
+
+    Attributes:
+        wall: By the clock.
+        own: Processor time of this process.
+        worker: That of the busiest process of copies.
+        reward: What the copies gained.
+    """
+
+    wall: float
+    own: float
+    worker: float
+    reward: float
+
+
+def processor_seconds(pids: list[int]) -> list[float]:
+    """What other processes have computed, by the kernel's nanoseconds."""
+    return [int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9 for pid in pids]
+
+
+def cost(envs: TextVectorEnv, turns: list[list[str]]) -> Cost:
+    pids = [w.process.pid for w in getattr(envs._copies, "_workers", ())]
+    before, own, began = processor_seconds(pids), time.process_time(), time.perf_counter()
+    reward = sum(float(envs.step(actions)[1].sum()) for actions in turns)
+    wall, own = time.perf_counter() - began, time.process_time() - own
+    after = processor_seconds(pids)
+    worker = max((b - a for a, b in zip(before, after, strict=True)), default=0.0)
+    return Cost(wall, own, worker, reward)
+
+
+def test_processes(benchmark: BenchmarkFixture, env: SearchQA) -> None:
+    """Copies in two processes against one, in turns; the aim is 30,000 steps a second.
+
+    Every repeat has questions of its own and new processes, which have seen a few others before.
+    The questions are played once when they are new, as in :func:`test_batched_steps`, and once
+    more. Seconds are by the clock, so nothing else should run; the processor time of the longest
+    chain, this process and then the busiest of the others, is told beside them.
+    """
+    index, source = env.retriever, env.knowledge.source
+    assert isinstance(index, Bm25)
+    assert isinstance(source, DrawnTasks)
+    costs: dict[str, list[tuple[Cost, Cost]]] = {"new": [], "again": []}
+
+    def repeat(number: int) -> None:
+        one, turns = played(env, 0.0, seed=COPIES * number)
+        two = TextVectorEnv(env, COPIES, PROCESSES)
+        order = [one, two] if number % 2 else [two, one]
+        for envs in order:
+            envs.reset(seed=10**9 + number)
+            for _ in range(6):
+                envs.step([f"<search> the novel {number} </search>"] * COPIES)
+        index.forget()
+        source.forget()
+        for pairs in costs.values():
+            found: dict[TextVectorEnv, Cost] = {}
+            for envs in order:
+                envs.reset(seed=COPIES * number)
+                found[envs] = cost(envs, turns)
+            assert found[one].reward == found[two].reward
+            pairs.append((found[one], found[two]))
+        two.close()
+
+    def measure() -> None:
+        for number in range(REPEATS):
+            repeat(number)
+
+    benchmark.pedantic(measure, rounds=1)
+    steps = COPIES * ROUNDS
+    for kind, pairs in costs.items():
+        rates = [median(steps / pair[i].wall for pair in pairs) for i in (0, 1)]
+        ratio = median(a.wall / b.wall for a, b in pairs)
+        chains = [median(steps / (pair[i].own + pair[i].worker) for pair in pairs) for i in (0, 1)]
+        benchmark.extra_info |= {f"{kind}_steps_per_s": rates, f"{kind}_ratio": ratio}
+        print(
+            f"\n{kind}: {rates[0]:,.0f} steps/s in one process, {rates[1]:,.0f} in {PROCESSES}: "
+            f"{ratio:.2f} times; by processor time {chains[0]:,.0f} and {chains[1]:,.0f}"
+        )
+        assert rates[1] > 2000
 
 
 def test_reset(benchmark: BenchmarkFixture, env: SearchQA) -> None:
