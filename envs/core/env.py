@@ -373,6 +373,20 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             state["_episode"] = episode.fork(self.fork_state(episode.state))
         return twin
 
+    def fork_ahead(self) -> TextEnv[S, P]:
+        """Return a copy without the episode, whose next reset brings what this one's would bring.
+
+        Nothing changes here: the copy can begin the next episode before it is asked for.
+        """
+        episode, self._episode = self._episode, None
+        try:
+            twin = self.fork()
+        finally:
+            self._episode = episode
+        # a copy makes its generator at the first draw: the one in use goes to who draws first
+        twin._stream, self._stream = self._stream, twin._stream
+        return twin
+
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
         return self.fork()
 

@@ -33,8 +33,9 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
     ``gym.make_vec(id, num_envs=8)`` makes one; the copies share the environment's read-only data.
     ``gym.make_vec(id, num_envs=64, processes=2)`` spreads them over processes of their own, with a
-    message each way per step and process: the same seeds and actions give the same results. There
-    the copies share data and batched calls with those of their process alone, an environment that
+    message each way per step and process: the same seeds and actions give the same results. While
+    a process waits for actions, it begins the episodes that the next step will begin. There the
+    copies share data and batched calls with those of their process alone, an environment that
     raises leaves the processes running, and one that dies or a step that is interrupted ends them
     all. ``vectorization_mode="async"`` with ``vector_kwargs={"shared_memory": False}`` makes
     gymnasium's own, with a process for each copy and the same mode of resets, observations and

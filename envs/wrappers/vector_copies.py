@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -117,12 +118,14 @@ class Copies:
         self._observations = [""] * count
         self._ended = [False] * count
         self._again: dict[str, Any] = {}
+        self._ahead: dict[int, tuple[TextEnv[Any, Any], str, Info]] = {}
 
     def reset(self, order: ResetOrder) -> Batch:
         """Start an episode in the copies of the order's mask.
 
         Resets at an episode's end stay in its split, also those of the other copies.
         """
+        self._ahead.clear()
         self._again = {"split": order.options["split"]} if "split" in order.options else {}
         infos: list[Info | None] = [None] * len(self.envs)
         for i, wanted in enumerate(order.mask):
@@ -145,13 +148,33 @@ class Copies:
         places = [i for i, ended in enumerate(self._ended) if not ended]
         turns = [self.envs[i].open_step(actions[i]) for i in places]
         for i, ended in enumerate(self._ended):
-            if ended:
+            if ended and i in self._ahead:
+                self.envs[i], self._observations[i], infos[i] = self._ahead.pop(i)
+            elif ended:
                 self._observations[i], infos[i] = self.envs[i].reset(options=self._again)
         for i, taken in zip(places, drive_together(turns), strict=True):
             self._observations[i], rewards[i], terminated[i], truncated[i], infos[i] = taken
         self._ended = [a or b for a, b in zip(terminated, truncated, strict=True)]
         observations = list(self._observations)
         return Batch(observations, rewards, terminated, truncated, _gather_infos(infos))
+
+    def begin_ahead(self, is_wanted: Callable[[], bool]) -> None:
+        """Begin what the next step will begin: the next episodes of copies whose episode ended.
+
+        Until that step nobody sees any of it, and a reset forgets it. Environments that may wait
+        for something outside the process are left alone.
+
+        Args:
+            is_wanted: Asked before every episode whether to stop, since there is work to do.
+        """
+        for i, ended in enumerate(self._ended):
+            if not ended or i in self._ahead or self.envs[i].blocking:
+                continue
+            if is_wanted():
+                return
+            with suppress(Exception):  # the step meets it again, and raises it
+                twin = self.envs[i].fork_ahead()
+                self._ahead[i] = twin, *twin.reset(options=self._again)
 
     def render(self) -> list[Any]:
         """Return the transcript of every copy (render mode ``"ansi"``), else None for each."""

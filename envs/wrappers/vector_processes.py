@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -222,7 +223,8 @@ def serve_copies(descriptor: int) -> None:
 
     The first messages are the pickled environment and how many copies to make of it, answered by
     None or by a :class:`Failure`; then come pairs of a method of :class:`Copies` and its argument,
-    each answered by what it returned or raised.
+    each answered by what it returned or raised. While no message waits, the episodes are begun that
+    the next step will begin.
     """
     os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -240,6 +242,7 @@ def serve_copies(descriptor: int) -> None:
             connection.send_bytes(_dump(None))
             while True:
                 connection.send_bytes(_answer(copies, *pickle.loads(connection.recv_bytes())))
+                copies.begin_ahead(lambda: bool(select.select([descriptor], [], [], 0)[0]))
         finally:
             if copies is not None:
                 copies.close()

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from turngym.envs.core.env import TextEnv
 from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from turngym.envs.core.registration import make_env
 from turngym.envs.wrappers.vector import TextVectorEnv
+from turngym.envs.wrappers.vector_copies import Copies, ResetOrder
 from turngym.envs.wrappers.vector_processes import _pack_error, _restore_error
 
 
@@ -236,6 +238,58 @@ def test_they_end_with_a_script_that_has_no_guard(tmp_path: Path) -> None:
     processes = [int(pid) for pid in ran.stdout.split()]
     assert len(processes) == 2
     wait_until_gone(processes)
+
+
+class Unlucky(Guess):
+    """Cannot begin one episode in ten."""
+
+    def begin(self, task: Any, random: Any) -> Any:
+        state, text = super().begin(task, random)
+        if text.split()[1].endswith("7:"):
+            raise EnvFault(f"an unlucky {text}")
+        return state, text
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["all", "some"])
+def test_episodes_begun_ahead_are_those_of_the_next_step(stops: bool) -> None:
+    """Nobody sees them before; a reset, a transcript and an error are what they are without."""
+    env = Unlucky(max_turns=2, render_mode="ansi")
+    plain, ahead = Copies(env, 4), Copies(env, 4)
+    calm = [None] * 4
+    generator = np.random.default_rng(3)
+
+    def outcome(act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except EnvFault as fault:
+            return str(fault)
+
+    def reset(seeds: Sequence[Any], mask: Sequence[bool], options: dict[str, Any]) -> bool:
+        order = ResetOrder(seeds=seeds, tasks=calm, mask=mask, options=options)
+        mine, theirs = (outcome(partial(c.reset, order)) for c in (plain, ahead))
+        assert mine == theirs
+        return not isinstance(mine, str)
+
+    begun = resets = faults = 0
+    for _ in range(12):
+        if not reset([int(x) for x in generator.integers(1000, size=4)], [True] * 4, {}):
+            continue
+        for turn in range(12):
+            actions = [guess(int(x)) for x in generator.integers(100, 280, size=4)]
+            mine, theirs = (outcome(partial(c.step, actions)) for c in (plain, ahead))
+            assert mine == theirs
+            if isinstance(mine, str):
+                faults += 1
+                break
+            polls = iter([False, True])
+            ahead.begin_ahead(lambda: stops and next(polls))  # noqa: B023
+            begun += len(ahead._ahead)
+            assert plain.render() == ahead.render()
+            if turn % 4 == 3:
+                resets += 1
+                if not reset(calm, [False, True, True, False], {"split": "dev"}):
+                    break
+    assert min(begun, 4 * resets, 4 * faults) >= 20
 
 
 class Elsewhere:
