@@ -71,8 +71,9 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         self.render_mode = env.render_mode
         self.single_observation_space = env.observation_space
         self.single_action_space = env.action_space
-        self.observation_space = batch_space(env.observation_space, num_envs)
-        self.action_space = batch_space(env.action_space, num_envs)
+        # forks: batching gives a space a generator, which would make every fork of env slower
+        self.observation_space = batch_space(env.observation_space.fork(), num_envs)
+        self.action_space = batch_space(env.action_space.fork(), num_envs)
         self._name = env.name
         self._begun = False
         self._ended = np.zeros(num_envs, dtype=np.bool_)
