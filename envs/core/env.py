@@ -54,6 +54,7 @@ __all__ = [
     "Step",
     "TextEnv",
     "Verdict",
+    "check_action",
 ]
 
 S = TypeVar("S")
