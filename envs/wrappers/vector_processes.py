@@ -241,16 +241,17 @@ def serve_copies(descriptor: int) -> None:
                 return
             connection.send_bytes(_dump(None))
             while True:
-                connection.send_bytes(_answer(copies, *pickle.loads(connection.recv_bytes())))
+                connection.send_bytes(_answer(copies, connection.recv_bytes()))
                 copies.begin_ahead(lambda: bool(select.select([descriptor], [], [], 0)[0]))
         finally:
             if copies is not None:
                 copies.close()
 
 
-def _answer(copies: Copies, method: str, request: Any) -> bytes:
+def _answer(copies: Copies, message: bytes) -> bytes:
     """Return the reply to one message, pickled."""
     try:
+        method, request = pickle.loads(message)
         if method == "step":
             return _dump(_pack_batch(copies.step(request)))
         if method == "reset":

@@ -162,6 +162,8 @@ def test_errors_come_here_as_they_are_and_a_death_ends_all() -> None:
         assert unknown.value.name == "taks"
         with pytest.raises(BadValueError, match="reset was given cannot be sent"):
             envs.reset(options={"task": [0, 1, 2, threading.Lock()]})
+        with pytest.raises(ModuleNotFoundError, match="nowhere"):
+            envs.reset(options={"task": [0, 1, 2, Elsewhere()]})
         envs.reset(seed=1, options={"task": [5, 6, 7, 8]})
         with pytest.raises(TypeError, match="action is a int; expected text"):
             envs.step(["", "", "", 3])  # type: ignore[list-item]
