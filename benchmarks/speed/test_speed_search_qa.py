@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import pytest
@@ -18,6 +19,7 @@ from turngym.envs.search_qa.world.world import World
 from turngym.envs.tools.retrieval.bm25 import Bm25
 
 COPIES, ROUNDS = 64, 60
+PROCESSES, REPEATS = 2, 7
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +29,10 @@ def env() -> SearchQA:
     return made
 
 
-def played(env: SearchQA, mistakes: float) -> tuple[TextVectorEnv, list[list[str]]]:
+def played(env: SearchQA, mistakes: float, seed: int = 0) -> tuple[TextVectorEnv, list[list[str]]]:
     """The vector environment, and the actions of an expert that errs, ``ROUNDS`` times a copy."""
     envs = TextVectorEnv(env, COPIES)
-    observations, _ = envs.reset(seed=0)
+    observations, _ = envs.reset(seed=seed)
     expert = env.expert(mistakes, seed=1)
     turns: list[list[str]] = []
     for _ in range(ROUNDS):
@@ -82,6 +84,98 @@ def test_batched_steps(
         f"\n{size}, {'again' if remembered else 'new'}, mistakes {mistakes}: {steps:,.0f} steps/s"
     )
     assert steps > 2000
+
+
+class Cost(NamedTuple):
+    """Seconds of :data:`ROUNDS` steps of all copies.
+
+    Attributes:
+        wall: By the clock.
+        own: Processor time of this process.
+        others: That of the processes of copies.
+        reward: What the copies gained.
+    """
+
+    wall: float
+    own: float
+    others: float
+    reward: float
+
+
+def processor_seconds(pids: list[int]) -> float:
+    """What other processes have computed, by the kernel's nanoseconds."""
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids) / 1e9
+
+
+def cost(envs: TextVectorEnv, turns: list[list[str]]) -> Cost:
+    pids = [w.process.pid for w in getattr(envs._copies, "_workers", ())]
+    before, own, began = processor_seconds(pids), time.process_time(), time.perf_counter()
+    reward = sum(float(envs.step(actions)[1].sum()) for actions in turns)
+    wall, own = time.perf_counter() - began, time.process_time() - own
+    return Cost(wall, own, processor_seconds(pids) - before, reward)
+
+
+def test_processes(benchmark: BenchmarkFixture, env: SearchQA) -> None:
+    """Copies in two processes against one, in turns; the aim is 30,000 steps a second.
+
+    Every repeat has questions of its own and new processes, which have seen a few others before.
+    The questions are played once when they are new, as in :func:`test_batched_steps`, and once
+    more. ``waiting`` is the form whose processes begin no episode while they wait for actions.
+    Seconds are by the clock, so nothing else should run; the processor time of a step of all
+    copies, in this process and in the others, is told beside them.
+    """
+    index, source = env.retriever, env.knowledge.source
+    assert isinstance(index, Bm25)
+    assert isinstance(source, DrawnTasks)
+    costs: dict[str, list[dict[str, Cost]]] = {"new": [], "again": []}
+
+    def repeat(number: int) -> None:
+        one, turns = played(env, 0.0, seed=COPIES * number)
+        forms = {"one": one, "two": TextVectorEnv(env, COPIES, PROCESSES)}
+        env.blocking = True  # such environments are left alone until they are asked
+        forms["waiting"] = TextVectorEnv(env, COPIES, PROCESSES)
+        env.blocking = False
+        order = list(forms)[number % 3 :] + list(forms)[: number % 3]
+        for name in order:
+            forms[name].reset(seed=10**9 + number)
+            for _ in range(6):
+                forms[name].step([f"<search> the novel {number} </search>"] * COPIES)
+        index.forget()
+        source.forget()
+        for found in costs.values():
+            played_now: dict[str, Cost] = {}
+            for name in order:
+                forms[name].reset(seed=COPIES * number)
+                played_now[name] = cost(forms[name], turns)
+            assert len({c.reward for c in played_now.values()}) == 1
+            found.append(played_now)
+        for name in ("two", "waiting"):
+            forms[name].close()
+
+    def measure() -> None:
+        for number in range(REPEATS):
+            repeat(number)
+
+    benchmark.pedantic(measure, rounds=1)
+    for kind, found in costs.items():
+        print(f"\n{kind}:")
+        benchmark.extra_info[kind] = rates = {name: tell(name, found) for name in found[0]}
+        assert min(rates.values()) > 2000
+
+
+def tell(name: str, repeats: list[dict[str, Cost]]) -> float:
+    """Print the medians of one form; its steps a second."""
+    mine = [forms[name] for forms in repeats]
+    rate = COPIES * ROUNDS / median(c.wall for c in mine)
+    ratio = median(forms["one"].wall / forms[name].wall for forms in repeats)
+    own, others = (
+        median(c) / ROUNDS * 1e6 for c in zip(*((c.own, c.others) for c in mine), strict=True)
+    )
+    print(
+        f"  {name}: {rate:,.0f} steps/s, {ratio:.2f} times one; processor time of a step "
+        f"{own:,.0f} + {others:,.0f} us"
+    )
+    return rate
 
 
 def test_reset(benchmark: BenchmarkFixture, env: SearchQA) -> None:

@@ -54,6 +54,7 @@ __all__ = [
     "Step",
     "TextEnv",
     "Verdict",
+    "check_action",
 ]
 
 S = TypeVar("S")
@@ -64,6 +65,16 @@ RESET_OPTIONS = ("split", "task")
 LINE = "\n"
 SEED_RANGE = 2**53
 """Seeds drawn for an episode stay below this: every JSON reader keeps such integers exact."""
+
+
+def check_action(action: Any, where: str) -> None:
+    """Check that an action is text.
+
+    Raises:
+        TypeError: It is something else; ``where`` names the environment.
+    """
+    if not isinstance(action, str):
+        raise TypeError(f"{where}: action is a {type(action).__name__}; expected text (str).")
 
 
 class TextEnv(SeededEnv, ABC, Generic[S, P]):
@@ -363,6 +374,20 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             state["_episode"] = episode.fork(self.fork_state(episode.state))
         return twin
 
+    def fork_ahead(self) -> TextEnv[S, P]:
+        """Return a copy without the episode, whose next reset brings what this one's would bring.
+
+        Nothing changes here: the copy can begin the next episode before it is asked for.
+        """
+        episode, self._episode = self._episode, None
+        try:
+            twin = self.fork()
+        finally:
+            self._episode = episode
+        # a copy makes its generator at the first draw: the one in use goes to who draws first
+        twin._stream, self._stream = self._stream, twin._stream
+        return twin
+
     def __deepcopy__(self, memo: dict[int, Any]) -> TextEnv[S, P]:
         return self.fork()
 
@@ -417,10 +442,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
                 f"{self.name}: step after the end of the episode (status {episode.status!r}); "
                 "call reset first."
             )
-        if not isinstance(action, str):
-            raise TypeError(
-                f"{self.name}: action is a {type(action).__name__}; expected text (str)."
-            )
+        check_action(action, self.name)
         return episode
 
     def _play_action(self, episode: Episode[S], action: str) -> Play:

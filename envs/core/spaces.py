@@ -99,5 +99,6 @@ def _refuse_shared_memory(space: Utf8Text, *_: Any, **__: Any) -> NoReturn:
     raise BadValueError(
         f"{space}: texts do not fit into gymnasium's shared memory, whose arrays have one size. "
         'Add vector_kwargs={"shared_memory": False} to gym.make_vec (shared_memory=False to '
-        "AsyncVectorEnv), or leave vectorization_mode out: that batches calls in one process."
+        "AsyncVectorEnv), or leave vectorization_mode out: that batches calls, and processes=2 "
+        "spreads the copies over two processes."
     )

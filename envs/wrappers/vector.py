@@ -13,28 +13,14 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..core.batched_calls import drive_together
-from ..core.env import TextEnv
-from ..core.episode import Info
+from ..core.env import TextEnv, check_action
 from ..core.errors import BadValueError, EpisodeError
 from ..core.registration import all_ids
 from ..core.settings import check_integer
+from .vector_copies import Bools, Copies, ResetOrder, stack_infos
+from .vector_processes import ProcessCopies
 
 Texts = tuple[str, ...]
-Bools = npt.NDArray[np.bool_]
-
-_FLAT: Mapping[str, Any] = {
-    "task_id": object,
-    "split": object,
-    "dataset": object,
-    "turn": np.int64,
-    "status": object,
-    "valid_action": np.bool_,
-    "session": np.int64,
-    "parent_session": object,
-    "verdict": object,
-}
-_NESTED = ("reward_terms", "metrics")
 
 
 class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
@@ -46,37 +32,68 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     returns the first observation with reward 0. They keep the split of the last :meth:`reset`.
 
     ``gym.make_vec(id, num_envs=8)`` makes one; the copies share the environment's read-only data.
-    ``vectorization_mode="async"`` with ``vector_kwargs={"shared_memory": False}`` makes gymnasium's
-    own over processes instead, with the same mode of resets, observations and infos.
+    ``gym.make_vec(id, num_envs=64, processes=2)`` spreads them over processes of their own, with a
+    message each way per step and process: the same seeds and actions give the same results. While
+    a process waits for actions, it begins the episodes that the next step will begin. There the
+    copies share data and batched calls with those of their process alone, an environment that
+    raises leaves the processes running, and one that dies or a step that is interrupted ends them
+    all. ``vectorization_mode="async"`` with ``vector_kwargs={"shared_memory": False}`` makes
+    gymnasium's own, with a process for each copy and the same mode of resets, observations and
+    infos.
 
     Args:
         env: The environment; it is copied, and its present episode is not used.
         num_envs: Number of copies.
+        processes: Processes that hold the copies, at most ``num_envs``; 1 for this one alone.
 
     Raises:
-        BadValueError: ``num_envs`` is not a positive integer, or ``env`` is wrapped.
+        BadValueError: ``num_envs`` is not a positive integer, ``processes`` is out of range,
+            ``env`` is wrapped, or it cannot be sent to another process.
+        EnvFault: A process could not be started.
     """
 
-    def __init__(self, env: TextEnv[Any, Any], num_envs: int) -> None:
+    def __init__(self, env: TextEnv[Any, Any], num_envs: int, processes: int = 1) -> None:
         check_integer("num_envs", num_envs, "TextVectorEnv", min=1)
+        check_integer("processes", processes, "TextVectorEnv", min=1)
+        if processes > num_envs:
+            raise BadValueError(
+                f"TextVectorEnv: processes is {processes}, but num_envs is {num_envs}; expected at "
+                "least one copy for each process."
+            )
         if not isinstance(env, TextEnv):
             raise BadValueError(
                 f"TextVectorEnv: {type(env).__name__} is not a bare TextEnv; wrapped environments "
                 "go into gym.make_vec(..., vectorization_mode='sync')."
             )
-        self.envs: list[TextEnv[Any, Any]] = [env.fork() for _ in range(num_envs)]
-        for copy in self.envs:
-            copy.forget()
         self.num_envs = num_envs
+        self.processes = processes
         self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
         self.render_mode = env.render_mode
         self.single_observation_space = env.observation_space
         self.single_action_space = env.action_space
-        self.observation_space = batch_space(env.observation_space, num_envs)
-        self.action_space = batch_space(env.action_space, num_envs)
-        self._observations: list[str] = []
-        self._ended: Bools = np.zeros(num_envs, dtype=np.bool_)
-        self._again: dict[str, Any] = {}
+        # forks: batching gives a space a generator, which would make every fork of env slower
+        self.observation_space = batch_space(env.observation_space.fork(), num_envs)
+        self.action_space = batch_space(env.action_space.fork(), num_envs)
+        self._name = env.name
+        self._begun = False
+        self._ended = np.zeros(num_envs, dtype=np.bool_)
+        self._copies: Copies | ProcessCopies = (
+            Copies(env, num_envs) if processes == 1 else ProcessCopies(env, num_envs, processes)
+        )
+
+    @property
+    def envs(self) -> list[TextEnv[Any, Any]]:
+        """The copies.
+
+        Raises:
+            AttributeError: They are in other processes.
+        """
+        if isinstance(self._copies, Copies):
+            return self._copies.envs
+        raise AttributeError(
+            f"TextVectorEnv: the copies are in {self.processes} other processes; envs is there "
+            "with processes=1 alone."
+        )
 
     def reset(
         self,
@@ -93,21 +110,20 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
         Raises:
             BadValueError: A list or mask of the wrong length.
-            EpisodeError: A mask at the first reset leaves copies without an episode.
+            EpisodeError: A mask at the first reset leaves copies without an episode, or the
+                processes of the copies were ended.
+            EnvFault: A process died.
         """
         seeds = self._spread("seed", seed, spread=itertools.count)
         shared = dict(options or {})
         mask = self._read_mask(shared.pop("reset_mask", None))
         tasks = self._spread("options['task']", shared.pop("task", None), spread=itertools.repeat)
-        self._again = {"split": shared["split"]} if "split" in shared else {}
-        if not self._observations:
-            self._observations = [""] * self.num_envs
-        infos: list[Info | None] = [None] * self.num_envs
-        for i in np.flatnonzero(mask):
-            own = shared if tasks[i] is None else {**shared, "task": tasks[i]}
-            self._observations[i], infos[i] = self.envs[i].reset(seed=seeds[i], options=own)
+        batch = self._copies.reset(
+            ResetOrder(seeds=seeds, tasks=tasks, mask=mask.tolist(), options=shared)
+        )
+        self._begun = True
         self._ended[mask] = False
-        return tuple(self._observations), self._stack_infos(infos)
+        return tuple(batch.observations), stack_infos(batch.infos, self.num_envs)
 
     def step(
         self, actions: Sequence[str]
@@ -116,9 +132,11 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
         Raises:
             BadValueError: Not one action per copy.
-            EpisodeError: Before the first reset.
+            TypeError: An action of a copy whose episode runs is not text.
+            EpisodeError: Before the first reset, or the processes of the copies were ended.
+            EnvFault: A process died.
         """
-        if not self._observations:
+        if not self._begun:
             raise EpisodeError("TextVectorEnv: no episode yet; call reset first.")
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise BadValueError(
@@ -126,27 +144,26 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
                 f"{' in one string' if isinstance(actions, str) else ''}; expected one text for "
                 f"each of {self.num_envs} copies."
             )
-        rewards = np.zeros(self.num_envs, dtype=np.float64)
-        terminated = np.zeros(self.num_envs, dtype=np.bool_)
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        infos: list[Info | None] = [None] * self.num_envs
-        places = [int(i) for i in np.flatnonzero(~self._ended)]
-        turns = [self.envs[i].open_step(actions[i]) for i in places]
-        for i in np.flatnonzero(self._ended):
-            self._observations[i], infos[i] = self.envs[i].reset(options=self._again)
-        for i, taken in zip(places, drive_together(turns), strict=True):
-            self._observations[i], rewards[i], terminated[i], truncated[i], infos[i] = taken
+        given = actions.tolist() if isinstance(actions, np.ndarray) else actions
+        ended = self._ended.tolist()
+        taken = ["" if over else a for a, over in zip(given, ended, strict=True)]
+        for action in [a for a in taken if type(a) is not str]:  # before anything moves
+            check_action(action, self._name)
+        batch = self._copies.step(taken)
+        rewards = np.array(batch.rewards, dtype=np.float64)
+        terminated = np.array(batch.terminated, dtype=np.bool_)
+        truncated = np.array(batch.truncated, dtype=np.bool_)
         self._ended = terminated | truncated
-        return tuple(self._observations), rewards, terminated, truncated, self._stack_infos(infos)
+        infos = stack_infos(batch.infos, self.num_envs)
+        return tuple(batch.observations), rewards, terminated, truncated, infos
 
     def render(self) -> tuple[Any, ...]:
         """Return the transcript of every copy (render mode ``"ansi"``), else None for each."""
-        return tuple(env.render() for env in self.envs)
+        return tuple(self._copies.render())
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - gymnasium's signature
-        """Close every copy."""
-        for env in self.envs:
-            env.close()
+        """Close every copy, and end the processes of copies."""
+        self._copies.close()
 
     def _spread(self, what: str, given: Any, spread: Callable[[Any], Any]) -> list[Any]:
         """Return one value per copy: a list as it is, one value spread over all, None for none."""
@@ -169,47 +186,24 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
                 f"TextVectorEnv: options['reset_mask'] is {given!r}; expected {self.num_envs} "
                 "booleans, at least one of them True."
             )
-        if not self._observations and not mask.all():
+        if not self._begun and not mask.all():
             raise EpisodeError("TextVectorEnv: the first reset must be of all copies.")
         return mask
 
-    def _stack_infos(self, infos: Sequence[Info | None]) -> dict[str, Any]:
-        """Return many infos in gymnasium's form, built column by column."""
-        present = np.array([info is not None for info in infos], dtype=np.bool_)
-        given = [(i, info) for i, info in enumerate(infos) if info is not None]
-        columns: dict[str, Any] = {}
-        for key, kind in _FLAT.items():
-            blank = np.full(self.num_envs, None) if kind is object else np.zeros(len(present), kind)
-            for i, info in given:
-                blank[i] = info[key]
-            columns[key], columns[f"_{key}"] = blank, present.copy()
-        for key in _NESTED:
-            columns[key] = self._stack_numbers([(i, info[key]) for i, info in given])
-            columns[f"_{key}"] = present.copy()
-        return columns
 
-    def _stack_numbers(self, named: list[tuple[int, dict[str, float]]]) -> dict[str, Any]:
-        columns: dict[str, Any] = {}
-        for i, numbers in named:
-            for key, value in numbers.items():
-                if key not in columns:
-                    columns[key] = np.zeros(self.num_envs, dtype=np.float64)
-                    columns[f"_{key}"] = np.zeros(self.num_envs, dtype=np.bool_)
-                columns[key][i] = value
-                columns[f"_{key}"][i] = True
-        return columns
-
-
-def make_vector(env_id: str, *, num_envs: int = 1, **settings: Any) -> TextVectorEnv:
+def make_vector(
+    env_id: str, *, num_envs: int = 1, processes: int = 1, **settings: Any
+) -> TextVectorEnv:
     """Make the vector form of a registered environment; ``settings`` are those of ``gym.make``.
 
     Raises:
-        BadValueError: The environment is not a bare :class:`TextEnv`.
+        BadValueError: The environment is not a bare :class:`TextEnv`, or as
+            :class:`TextVectorEnv`.
     """
     env = gym.make(env_id, **settings)
     if not isinstance(env, TextEnv):
         raise BadValueError(f"{env_id}: a vector environment needs a bare TextEnv, got {env}.")
-    return TextVectorEnv(env, num_envs)
+    return TextVectorEnv(env, num_envs, processes)
 
 
 def __getattr__(name: str) -> Callable[..., TextVectorEnv]:

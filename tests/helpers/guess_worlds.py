@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,3 +170,23 @@ class SessionGuess(Guess):
 
 def guess(number: int) -> str:
     return Guess.grammar.write("guess", str(number))
+
+
+class GuessError(Exception):
+    """Made of other arguments than it passes on, as many errors are."""
+
+    def __init__(self, secret: int, words: str) -> None:
+        super().__init__(f"{words} is not {secret}")
+        self.secret = secret
+        self.lock = threading.Lock()  # no pickle takes it
+
+
+class FragileGuess(Guess):
+    """Raises on 900, and sleeps half a minute on 901."""
+
+    def judge(self, episode: Episode[Guessing], number: int) -> Outcome:
+        if number == 900:
+            raise GuessError(episode.state.secret.number, "nine hundred")
+        if number == 901:
+            time.sleep(30)
+        return super().judge(episode, number)
