@@ -110,6 +110,17 @@ def test_a_model_is_fetched_once_and_loads_by_name(registry: Registry) -> None:
     assert cached.about["licence"] == "Toy Terms"
 
 
+def test_the_licence_is_shown_from_python_too(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    accept_licence("toy")
+    for _ in range(2):
+        load_tokenizer("toy-lm")
+    assert [record.getMessage() for record in caplog.records] == [
+        fetch.describe_licence(registry.model)
+    ]
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
