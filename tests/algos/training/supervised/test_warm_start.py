@@ -183,7 +183,7 @@ def test_several_processes_are_refused(chat_model: Path, monkeypatch: pytest.Mon
 
 
 def test_a_run_starts_from_it_and_says_so(
-    chat_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    chat_model: Path, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
     env = ["--env", "SearchQA-v0", "--env.size", "micro", "--env.max_turns", "2"]
@@ -202,5 +202,6 @@ def test_a_run_starts_from_it_and_says_so(
     assert f"{start['action_tokens']:,} tokens of the expert's actions were imitated" in out
     scored = ["eval", "--agent", str(chat_model), *env, *warm, "--n", "2", "--max-tokens", "4"]
     assert main(scored) == 0  # the same model, out of the cache
+    assert [p.name for p in cache.iterdir() if p.is_dir()] == [Path(config["model"]).name]
     assert main(["eval", "--agent", "expert", *env, *warm, "--n", "2"]) == REFUSED
     assert "goes with an agent that is a model" in " ".join(capsys.readouterr().err.split())
