@@ -53,7 +53,7 @@ from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import Repeated, output_file, values
-from .env_options import Environment, EnvOptions, env_config, file_sets
+from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
 from .model_options import (
     STARTER,
     Sampler,
@@ -62,6 +62,7 @@ from .model_options import (
     fitting_size,
     made_for,
     model_path,
+    note_cut_actions,
     starter,
     warmed,
 )
@@ -276,8 +277,8 @@ def _warm(
     Args:
         agents: Names as they were typed, and what they stand for.
         command: The options.
-        env: What is imitated: the environment as in training, not one that holds the questions of
-            ``--eval-data`` with their answers, or a single task of ``--per-task``.
+        env: What is imitated, as in training: not the questions of ``--eval-data`` with their
+            answers, or a single task of ``--per-task``.
         scored: The environment of the first set, for the names of its players.
         report: Shows the progress.
 
@@ -287,7 +288,7 @@ def _warm(
     scripts = (*scripted_names(scored), *ASKING)
     models = [a for _, a in agents if a not in scripts and not a.startswith(DRRN)]
     if command.warm.warm_start and command.eval_data:
-        _check_own_questions(command, env)
+        check_own_tasks(env, f"--warm-start {command.warm.warm_start}")
     if command.warm.warm_start and not models:
         raise BadValueError(
             f"--warm-start {command.warm.warm_start}: goes with an agent that is a model; "
@@ -298,20 +299,9 @@ def _warm(
         start = None
         if agent in models or not models:
             start = warmed(command.warm, agent, env, report, device=command.sampler.device)
+            note_cut_actions(start, _action_tokens(command), report)
         found.append((name, agent if start is None else str(start.folder)))
     return found
-
-
-def _check_own_questions(command: Command, env: EnvConfig) -> None:
-    """Refuse to imitate where only questions that are scored were given."""
-    try:
-        env.prototype  # noqa: B018 - made here
-    except BadValueError as fault:
-        raise BadValueError(
-            f"--warm-start {command.warm.warm_start}: learns from tasks of the split train, never "
-            "from those of --eval-data, which are scored; name the questions to learn from with "
-            f"--data ({fault})."
-        ) from fault
 
 
 def _row(name: str, asked: PromptedModel | None) -> dict[str, Any]:
@@ -361,7 +351,7 @@ def _evaluate(
         from ...algos.evaluation.lm_agent import TokenAgent
 
         prepare(small=False)
-        max_tokens = MAX_TOKENS if command.max_tokens is None else command.max_tokens
+        max_tokens = _action_tokens(command)
         heat = TEMPERATURE if command.temperature is None else command.temperature
         model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)
         return [model.evaluate(what, report) for what in sets]
@@ -376,6 +366,10 @@ def _evaluate(
 
             found.append(evaluate(what, tick))
     return found
+
+
+def _action_tokens(command: Command) -> int:
+    return MAX_TOKENS if command.max_tokens is None else command.max_tokens
 
 
 def _make_evaluator(

@@ -99,6 +99,15 @@ def warmed(
     return made
 
 
+def note_cut_actions(made: WarmModel | None, max_tokens: int, report: Reporter) -> None:
+    """Note where a model has imitated actions that are longer than those it may write."""
+    if made is not None and made.longest_action > max_tokens:
+        report.note(
+            f"the expert's actions have up to {made.longest_action} tokens, of which --max-tokens "
+            f"{max_tokens} cuts the end off: such actions are imitated and cannot be written"
+        )
+
+
 def model_path(
     name: str, also: Iterable[str] = ("human",), kind: Literal["agent", "model"] = "agent"
 ) -> str:

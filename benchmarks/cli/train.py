@@ -37,6 +37,7 @@ from .model_options import (
     fitting_size,
     made_for,
     model_path,
+    note_cut_actions,
     starter,
     warmed,
 )
@@ -228,6 +229,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     settings = command.settings
     env = fitted(env, model, settings.max_tokens, own, report, settings.render)
     start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
+    note_cut_actions(start, settings.max_tokens, report)
     config = TrainConfig(
         env=env,
         model=model if start is None else str(start.folder),

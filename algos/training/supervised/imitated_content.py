@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....agents.models.loading import load_tokenizer
 from ....agents.rendering.factory import Style, keep_style, make_renderer
@@ -18,14 +18,26 @@ _READ_UP_TO = 2**28
 """Bytes up to which a file is read; a larger one is known by its size and date."""
 
 
-def content_digest(
+class ImitatedContent(NamedTuple):
+    """What some demonstrations are to a model.
+
+    Attributes:
+        digest: Of their token ids, and of the files that the environment's settings name.
+        longest_action: Tokens of the longest action, its end included.
+    """
+
+    digest: str
+    longest_action: int
+
+
+def look_at_content(
     model: str,
     style: Style,
     env: TextEnv[Any, Any],
     settings: Mapping[str, Any],
     talks: Sequence[Sequence[tuple[str, str]]],
-) -> str:
-    """Return a digest of some demonstrations as token ids, and of the files in the settings.
+) -> ImitatedContent:
+    """Return what some demonstrations are in a model's tokens, and the digest of files.
 
     Two models of equal weights may have other tokenizers or chat templates, and files keep their
     names when their lines change.
@@ -48,7 +60,9 @@ def content_digest(
         render([Exchange(*turn) for turn in talk], env.instructions, stop, renderer).ids
         for talk in talks
     ]
-    return digest_of((written, [_digest(file) for file in sorted(set(_files(settings)))]))
+    files = [_digest(file) for file in sorted(set(_files(settings)))]
+    longest = max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
+    return ImitatedContent(digest_of((written, files)), longest)
 
 
 def _files(value: Any) -> Iterator[Path]:

@@ -34,7 +34,7 @@ from ..config import Budget, EnvConfig, TrainConfig, config_digest, model_digest
 from ..policy_files import save_policy
 from ..settings import WarmStart, WarmStartSettings
 from ..trainer import Trainer, settled_heap
-from .imitated_content import content_digest
+from .imitated_content import look_at_content
 
 VERSION = 1
 """Part of every folder's name: raise it when the same settings would make another model."""
@@ -53,10 +53,12 @@ class WarmModel(NamedTuple):
     Attributes:
         folder: Its folder.
         record: What it imitated, for the configuration of a run that starts from it.
+        longest_action: Tokens of the longest action of the first episodes that it imitated.
     """
 
     folder: Path
     record: WarmStart
+    longest_action: int
 
 
 def warm_start(
@@ -96,7 +98,7 @@ def warm_start(
     kept = {key: value for key, value in resolved.items() if key not in ("model", "device")}
     spoken = _first_episodes(env, settings, rollout.player)
     shown = digest_of((base_env.instructions, spoken))
-    content = content_digest(model, settings.render, base_env, env.settings, spoken)
+    content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
     key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
@@ -127,7 +129,7 @@ def warm_start(
         action_tokens=int(about["action_tokens"]),
         context_tokens=int(about["context_tokens"]),
     )
-    return WarmModel(folder, record)
+    return WarmModel(folder, record, longest)
 
 
 def _player(env_id: str) -> str:

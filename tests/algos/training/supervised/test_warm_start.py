@@ -198,8 +198,10 @@ def test_a_run_starts_from_it_and_says_so(
     assert Path(config["model"]).name.startswith("SearchQA-v0-")
     result = json.loads((run / "result.json").read_text())
     assert result["imitated_tokens"] == start["action_tokens"] > 0
-    out = " ".join(capsys.readouterr().out.split())
+    said = capsys.readouterr()
+    out = " ".join((said.out + said.err).split())
     assert f"{start['action_tokens']:,} tokens of the expert's actions were imitated" in out
+    assert "of which --max-tokens 4 cuts the end off" in out
     scored = ["eval", "--agent", str(chat_model), *env, *warm, "--n", "2", "--max-tokens", "4"]
     assert main(scored) == 0  # the same model, out of the cache
     assert [p.name for p in cache.iterdir() if p.is_dir()] == [Path(config["model"]).name]
