@@ -274,6 +274,8 @@ def _warm(
 ) -> list[tuple[str, str]]:
     """Let the agents that are models imitate the expert first, where that is asked for.
 
+    Their names say so afterwards: scores without it would be taken for those of the model as it is.
+
     Args:
         agents: Names as they were typed, and what they stand for.
         command: The options.
@@ -289,6 +291,8 @@ def _warm(
     models = [a for _, a in agents if a not in scripts and not a.startswith(DRRN)]
     if command.warm.warm_start and command.eval_data:
         check_own_tasks(env, f"--warm-start {command.warm.warm_start}")
+    if command.warm.warm_start and models:
+        prepare(small=False)
     if command.warm.warm_start and not models:
         raise BadValueError(
             f"--warm-start {command.warm.warm_start}: goes with an agent that is a model; "
@@ -300,7 +304,11 @@ def _warm(
         if agent in models or not models:
             start = warmed(command.warm, agent, env, report, device=command.sampler.device)
             note_cut_actions(start, _action_tokens(command), report)
-        found.append((name, agent if start is None else str(start.folder)))
+        if start is None:
+            found.append((name, agent))
+        else:
+            label = f"{name} warm-start {command.warm.warm_start}"
+            found.append((label, str(start.folder)))
     return found
 
 

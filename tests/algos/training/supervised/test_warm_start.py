@@ -205,5 +205,6 @@ def test_a_run_starts_from_it_and_says_so(
     scored = ["eval", "--agent", str(chat_model), *env, *warm, "--n", "2", "--max-tokens", "4"]
     assert main(scored) == 0  # the same model, out of the cache
     assert [p.name for p in cache.iterdir() if p.is_dir()] == [Path(config["model"]).name]
+    assert "warm-start 8" in " ".join(capsys.readouterr().out.split())
     assert main(["eval", "--agent", "expert", *env, *warm, "--n", "2"]) == REFUSED
     assert "goes with an agent that is a model" in " ".join(capsys.readouterr().err.split())
