@@ -93,11 +93,6 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
     report = reporter()
     start = _starting_model(env_id, model, report)
-    if warm_start:
-        how = WarmStartSettings(episodes=warm_start, render=options.get("render", "auto"))
-        device = options.get("device", "auto")
-        imitated = imitate(start, env, how, report, device=device)
-        start, options = str(imitated.folder), {**options, "warm_start": imitated.record}
     config = TrainConfig(
         env=env,
         model=start,
@@ -106,6 +101,11 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         evals=evals,
         **options,
     )
+    if warm_start:
+        made.check(text_env(env.prototype))  # before minutes of imitation
+        how = WarmStartSettings(episodes=warm_start, render=config.render)
+        imitated = imitate(start, env, how, report, device=config.device)
+        config = dataclasses.replace(config, model=str(imitated.folder), warm_start=imitated.record)
     name = run_name(recipe, env_id, env.settings, model or "starter", config.seed)
     folder = Path("runs") / name if run_dir is None else run_dir
     if actors == 0:

@@ -157,6 +157,11 @@ def _show_real_model(command: Command, name: str) -> None:
     from ...algos.recipes import make_recipe
 
     began = time.monotonic()
+    options = WarmStartOptions(
+        warm_start=REAL_EPISODES if command.warm_start is None else command.warm_start,
+        warm_start_micro_batch_tokens=MICRO_BATCH_TOKENS,
+    )
+    budget = _budget(command)  # refused now where it makes no sense, not after ten minutes
     prepare(small=False)
     report = reporter()
     model = model_path(name, (), "model")
@@ -165,10 +170,6 @@ def _show_real_model(command: Command, name: str) -> None:
     report.note(f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English")
     first = _evaluate_as_it_is(model, what, command, report)
     report.note(first.summary_line(0))
-    options = WarmStartOptions(
-        warm_start=REAL_EPISODES if command.warm_start is None else command.warm_start,
-        warm_start_micro_batch_tokens=MICRO_BATCH_TOKENS,
-    )
     report.note(f"2. it imitates {options.warm_start} episodes of the expert")
     start = warmed(options, model, env, report, device=command.sampler.device)
     config = TrainConfig(
@@ -176,7 +177,7 @@ def _show_real_model(command: Command, name: str) -> None:
         model=model if start is None else str(start.folder),
         warm_start=None if start is None else start.record,
         recipe=make_recipe("grpo", REAL_RECIPE),
-        budget=_budget(command),
+        budget=budget,
         evals=(what,),
         learner=LearnerSettings(micro_batch_tokens=MICRO_BATCH_TOKENS),
         seed=command.seed,

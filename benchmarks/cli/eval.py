@@ -303,10 +303,10 @@ def _warm(
         start = None
         if agent in models or not models:
             start = warmed(command.warm, agent, env, report, device=command.sampler.device)
-            note_cut_actions(start, _action_tokens(command), report)
         if start is None:
             found.append((name, agent))
         else:
+            note_cut_actions(start, _action_tokens(command), report)
             label = f"{name} warm-start {command.warm.warm_start}"
             found.append((label, str(start.folder)))
     return found

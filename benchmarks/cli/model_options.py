@@ -99,9 +99,9 @@ def warmed(
     return made
 
 
-def note_cut_actions(made: WarmModel | None, max_tokens: int, report: Reporter) -> None:
+def note_cut_actions(made: WarmModel, max_tokens: int, report: Reporter) -> None:
     """Note where a model has imitated actions that are longer than those it may write."""
-    if made is not None and made.longest_action > max_tokens:
+    if made.longest_action > max_tokens:
         report.note(
             f"the expert's actions have up to {made.longest_action} tokens, of which --max-tokens "
             f"{max_tokens} cuts the end off: such actions are imitated and cannot be written"

@@ -1,4 +1,4 @@
-"""`turngym eval --warm-start`: what is imitated is what a training run would learn from."""
+"""`--warm-start` of `train`, `eval` and `demo`: what is imitated, and what is refused before."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from turngym.algos.training.config import EnvConfig
 from turngym.algos.training.supervised import warm_start as module
 from turngym.benchmarks.cli.main import INTERRUPTED, REFUSED, main
+
+TRAIN = ("train", "--env", "Letters-v0", "--warm-start", "4")
 
 
 @pytest.fixture
@@ -70,3 +72,32 @@ def test_scores_by_task_follow_one_imitation_of_all_tasks(
     words += ["--env", "ScienceWorld-v0", "--size", "micro"]
     assert main(words) == INTERRUPTED
     assert imitated == [{"size": "micro"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([*TRAIN, "--recipe", "opd"], "there is no teacher to learn from"),
+        (
+            [*TRAIN, "--steps", "-1"],
+            "expected at least one limit, none below 0",
+        ),
+        (["demo", "--minutes", "-1"], "expected at least one limit, none below 0"),
+        (["demo", "--warm-start", "-1"], "expected 0 or more"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_minutes_of_imitation(
+    tiny_model: Path,
+    imitated: list[Mapping[str, Any]],
+    words: list[str],
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*words, "--model", str(tiny_model)]) == REFUSED
+    assert says in " ".join(capsys.readouterr().err.split())
+    assert imitated == []
+
+
+def test_a_run_that_fits_imitates(tiny_model: Path, imitated: list[Mapping[str, Any]]) -> None:
+    assert main([*TRAIN, "--model", str(tiny_model)]) == INTERRUPTED
+    assert imitated == [{}]
