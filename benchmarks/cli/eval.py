@@ -296,7 +296,8 @@ def _warm(
     if command.warm.warm_start and not models:
         raise BadValueError(
             f"--warm-start {command.warm.warm_start}: goes with an agent that is a model; "
-            "prompting agents and planners ask theirs in other words, scripted ones learn nothing."
+            "prompting agents and planners take theirs as it is, and --model may name the folder "
+            "of a warm start; scripted ones learn nothing."
         )
     found = []
     for name, agent in agents:

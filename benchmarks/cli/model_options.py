@@ -95,6 +95,7 @@ def warmed(
         render=render,
     )
     made = warm_start(model, env, settings, report, device=device)
+    report.note(f"after {options.warm_start} episodes of the expert: {made.folder}")
     give_memory_back()  # the run that follows has other tensors than the imitation had
     return made
 

@@ -165,7 +165,8 @@ def _check_licence(model: PackagedModel) -> None:
         raise BadValueError(
             f"{model.name}: {model.title} may be used under the {model.licence} "
             f"({model.terms}). Read them; if you accept them, give "
-            f"--accept-licence {model.asks} once."
+            f"--accept-licence {model.asks} once (in Python: "
+            f"{accept_licence.__module__}.accept_licence({model.asks!r}))."
         )
 
 
