@@ -60,7 +60,7 @@ def look_at_content(
         render([Exchange(*turn) for turn in talk], env.instructions, stop, renderer).ids
         for talk in talks
     ]
-    files = [_digest(file) for file in sorted(set(_files(settings)))]
+    files = [found for file in sorted(set(_files(settings))) if (found := _digest(file))]
     longest = max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
     return ImitatedContent(digest_of((written, files)), longest)
 
@@ -73,8 +73,8 @@ def _files(value: Any) -> Iterator[Path]:
         for one in value:
             yield from _files(one)
     elif isinstance(value, (str, Path)) and _is_path(str(value)):
-        path = Path(value).expanduser()
-        yield from (path.rglob("*") if path.is_dir() else [path])
+        path = os.path.expanduser(value)  # like isdir, it takes any text
+        yield from (Path(path).rglob("*") if os.path.isdir(path) else [Path(path)])
 
 
 def _is_path(text: str) -> bool:
