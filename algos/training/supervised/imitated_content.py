@@ -79,7 +79,7 @@ def _files(value: Any) -> Iterator[Path]:
 
 def _is_path(text: str) -> bool:
     """Return whether a text looks like a path: a word such as "full" may be a folder by chance."""
-    return os.sep in text or bool(Path(text).suffix)
+    return bool(Path(text).name) and (os.sep in text or bool(Path(text).suffix))
 
 
 def _digest(file: Path) -> str:

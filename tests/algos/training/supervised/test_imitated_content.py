@@ -41,7 +41,8 @@ def test_files_are_known_by_what_is_in_them_wherever_they_are_named(
 
 
 @pytest.mark.parametrize(
-    "text", ["http://localhost:8000", "and/or " * 200, "~nobody-of-this-name/x", "a\0/b", "full"]
+    "text",
+    ["http://localhost:8000", "and/or " * 200, "~nobody-of-this-name/x", "a\0/b", "full", "/"],
 )
 def test_other_texts_are_no_files(model: str, text: str) -> None:
     assert digest(model, {"setting": text, "number": 3}) == digest(model, {})
