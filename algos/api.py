@@ -18,7 +18,7 @@ from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
 from .runs.loggers import Logger
-from .runs.progress import reporter, without_progress_bars
+from .runs.progress import Reporter, reporter, without_progress_bars
 from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.settings import WarmStartSettings
@@ -91,12 +91,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
     sizes = text_env(env.prototype).source.sizes()
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
-    start = _starting_model(env_id, model)
-    if warm_start:
-        how = WarmStartSettings(episodes=warm_start, render=options.get("render", "auto"))
-        device = options.get("device", "auto")
-        imitated = imitate(start, env, how, reporter(), device=device)
-        start, options = str(imitated.folder), {**options, "warm_start": imitated.record}
+    report = reporter()
+    start = _starting_model(env_id, model, report)
     config = TrainConfig(
         env=env,
         model=start,
@@ -105,16 +101,23 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         evals=evals,
         **options,
     )
+    if warm_start:
+        made.check(text_env(env.prototype))  # before minutes of imitation
+        how = WarmStartSettings(episodes=warm_start, render=config.render)
+        imitated = imitate(start, env, how, report, device=config.device)
+        config = dataclasses.replace(config, model=str(imitated.folder), warm_start=imitated.record)
     name = run_name(recipe, env_id, env.settings, model or "starter", config.seed)
     folder = Path("runs") / name if run_dir is None else run_dir
     if actors == 0:
-        return train(config, folder, reporter(), loggers=loggers)
+        return train(config, folder, report, loggers=loggers)
     with RayRollouts(actors, address=os.environ.get("RAY_ADDRESS")) as engine:
-        return train(config, folder, reporter(), engine, loggers=loggers)
+        return train(config, folder, report, engine, loggers=loggers)
 
 
-def _starting_model(env_id: str, model: str | None) -> str:
+def _starting_model(env_id: str, model: str | None, report: Reporter) -> str:
     if model is None:
         return str(ensure_starter(env_id))
-    folder = is_registry_model(model) and not Path(model).is_dir()
-    return str(model_folder(model)) if folder else model
+    if not is_registry_model(model) or Path(model).is_dir():
+        return model
+    with report.bar(f"fetching {model}") as bar:
+        return str(model_folder(model, bar.update, report.note))

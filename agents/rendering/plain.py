@@ -24,6 +24,11 @@ class Renderer(ABC):
         self.pad_id = eos_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
         self._ends = {eos_id, int(tokenizer.eos_token_id)}
 
+    @property
+    def thinks_before_calls(self) -> bool:
+        """Whether an action may have a thought of its own before its call."""
+        return True
+
     @abstractmethod
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of the first prompt."""

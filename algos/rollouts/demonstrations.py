@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...agents.engines.base import Completion
+from ...agents.rendering.factory import Renderer
 from ...agents.scripted import scripted, text_env
 from ...agents.warm_start.demonstrations import EXPERT
 from ...agents.warm_start.thoughts import with_thought
@@ -69,7 +70,8 @@ class Demonstrations(Unforked):
             info: Any = env.episode.info({}, {})
             observation = env.episode.observation
             while not handle.done:
-                action = self.speak(policy(handle.env, observation, info), env)
+                action = policy(handle.env, observation, info)
+                action = self.speak(action, env, runner.renderer)
                 result = await runner.act(handle, self._written(runner, action))
                 observation, info = result.observation, result.info
                 runner.append(handle, tree, result)
@@ -80,7 +82,7 @@ class Demonstrations(Unforked):
         """Return who plays an episode: the expert."""
         return env.expert(mistakes=self.mistakes, seed=seed)
 
-    def speak(self, action: str, env: TextEnv[Any, Any]) -> str:  # noqa: ARG002
+    def speak(self, action: str, env: TextEnv[Any, Any], renderer: Renderer) -> str:  # noqa: ARG002
         """Return how an action of the expert is put into words: as it is."""
         return action
 
@@ -130,6 +132,6 @@ class SpokenDemonstrations(Demonstrations):
             return super().make_player(env, seed)
         return scripted(self.player, seed, env)
 
-    def speak(self, action: str, env: TextEnv[Any, Any]) -> str:
-        """Return the action, a call behind a thought."""
-        return with_thought(action, env.tools)
+    def speak(self, action: str, env: TextEnv[Any, Any], renderer: Renderer) -> str:
+        """Return the action, a call behind a thought where the model's format has room for one."""
+        return with_thought(action, env.tools) if renderer.thinks_before_calls else action

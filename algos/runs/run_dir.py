@@ -126,14 +126,7 @@ class RunDir(Closing):
 
     def check_config(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """Refuse a configuration that differs in more than budget, servers and memory."""
-        was, now = _flat(old), _flat(new)
-        differing = [
-            f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
-            for key in sorted(was.keys() | now.keys())
-            if was.get(key) != now.get(key)
-            and key.split(".")[0] not in (BUDGET, SERVERS)
-            and key not in MEMORY
-        ]
+        differing = list_differences(old, new)
         if differing:
             raise BadValueError(
                 f"{self.root} holds a run with another configuration. Differing: "
@@ -184,6 +177,23 @@ class RunDir(Closing):
             self._lock.seek(0)
             self._lock.truncate()
             self._lock.close()
+
+
+def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return in which settings two configurations are those of different runs.
+
+    Args:
+        old: A configuration as JSON data.
+        new: Another one.
+    """
+    was, now = _flat(old), _flat(new)
+    return [
+        f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
+        for key in sorted(was.keys() | now.keys())
+        if was.get(key) != now.get(key)
+        and key.split(".")[0] not in (BUDGET, SERVERS)
+        and key not in MEMORY
+    ]
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

@@ -41,8 +41,8 @@ class Pairs:
     Attributes:
         out: File to write, one pair a line.
         player: Who plays each task, one or more: expert, random, null, a baseline of the
-            environment, starter, a run directory or a model folder. Higher score against lower;
-            ties are dropped.
+            environment, starter, a model that `turngym models` lists, a model folder, GGUF file or
+            run directory. Higher score against lower; ties are dropped.
         env: Id of the environment; `turngym envs` lists them.
         env_arg: A setting of it as name=value, repeatable; short form: --env.NAME VALUE.
         split: Split of the tasks.
@@ -52,8 +52,9 @@ class Pairs:
         edits: Actions changed per task in its best attempt; what scores lower when it is played
             again is kept.
         mistakes: Share of mistakes of --player expert.
-        hindsight: Model folder or hub name that writes each pair's instruction in hindsight; left
-            out: the environment's own first prompt.
+        hindsight: The model that writes each pair's instruction in hindsight, one that `turngym
+            models` lists, a model folder, GGUF file or hub name, or a run directory; left out: the
+            environment's own first prompt.
         temperature: Temperature of models that play.
         max_tokens: Maximum tokens of a model's action.
         seed: Seed of everything.
@@ -152,7 +153,7 @@ def make_pairs(action: Pairs) -> None:
     players = [_make_player(name, action, text_env(env), report) for name in action.player]
     maker = PairMaker(env=env, players=players, settings=settings)
     if action.hindsight is not None:
-        maker = replace(maker, instruct=_make_relabeller(action.hindsight, action))
+        maker = replace(maker, instruct=_make_relabeller(action.hindsight, action, report))
     out = output_file(action.out)
     with report.bar("playing") as bar:
 
@@ -216,12 +217,13 @@ def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], report: Repor
     return planner_player(planner, lambda: PlannerSetup(actor=first.for_search()))
 
 
-def _make_relabeller(name: str, action: Pairs) -> Any:
+def _make_relabeller(name: str, action: Pairs, report: Reporter) -> Any:
     from ...agents.models.loading import load_tokenizer
     from ...agents.prompting import EngineModel
 
-    tokenizer = load_tokenizer(name)
-    model = EngineModel(build_engine(name, tokenizer, action.sampler), tokenizer)
+    folder = _folder(name, action.env, report)
+    tokenizer = load_tokenizer(folder)
+    model = EngineModel(build_engine(folder, tokenizer, action.sampler), tokenizer)
     return HindsightRelabeller(model, chat=model.chats, seed=action.seed)
 
 

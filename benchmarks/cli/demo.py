@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from ...algos.evaluation.evaluate import Evaluation
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
 from ...algos.runs.progress import Reporter, clock, reporter
-from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
-from ...envs.core.errors import BadValueError
+from ...algos.runs.run_dir import list_differences, read_json
+from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig, model_digest
+from ...envs.core.errors import BadValueError, DataError
 from ..runtime.threads import prepare
 from .model_options import Sampler, WarmStartOptions, model_path, starter, warmed
 from .tables import say
@@ -134,7 +136,7 @@ def _show_small_model(command: Command) -> None:
         checkpoint_every=20,
         **vars(command.sampler),
     )
-    folder = Path(command.run_dir) if command.run_dir else _next_folder(Path("runs"))
+    folder = Path(command.run_dir) if command.run_dir else next_folder(Path("runs"), config)
     report.note(
         f"2. GRPO: {config.recipe.groups_per_step} questions a step, "
         f"{config.recipe.rollout.max_paths} attempts each; only right answers are rewarded, and "
@@ -155,6 +157,11 @@ def _show_real_model(command: Command, name: str) -> None:
     from ...algos.recipes import make_recipe
 
     began = time.monotonic()
+    options = WarmStartOptions(
+        warm_start=REAL_EPISODES if command.warm_start is None else command.warm_start,
+        warm_start_micro_batch_tokens=MICRO_BATCH_TOKENS,
+    )
+    budget = _budget(command)  # refused now where it makes no sense, not after ten minutes
     prepare(small=False)
     report = reporter()
     model = model_path(name, (), "model")
@@ -163,10 +170,6 @@ def _show_real_model(command: Command, name: str) -> None:
     report.note(f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English")
     first = _evaluate_as_it_is(model, what, command, report)
     report.note(first.summary_line(0))
-    options = WarmStartOptions(
-        warm_start=REAL_EPISODES if command.warm_start is None else command.warm_start,
-        warm_start_micro_batch_tokens=MICRO_BATCH_TOKENS,
-    )
     report.note(f"2. it imitates {options.warm_start} episodes of the expert")
     start = warmed(options, model, env, report, device=command.sampler.device)
     config = TrainConfig(
@@ -174,7 +177,7 @@ def _show_real_model(command: Command, name: str) -> None:
         model=model if start is None else str(start.folder),
         warm_start=None if start is None else start.record,
         recipe=make_recipe("grpo", REAL_RECIPE),
-        budget=_budget(command),
+        budget=budget,
         evals=(what,),
         learner=LearnerSettings(micro_batch_tokens=MICRO_BATCH_TOKENS),
         seed=command.seed,
@@ -183,7 +186,7 @@ def _show_real_model(command: Command, name: str) -> None:
         checkpoint_every=5,
         **vars(command.sampler),
     )
-    folder = Path(command.run_dir) if command.run_dir else _next_folder(Path("runs"))
+    folder = Path(command.run_dir) if command.run_dir else next_folder(Path("runs"), config)
     report.note(
         f"3. GRPO: {config.recipe.groups_per_step} questions a step, "
         f"{config.recipe.rollout.max_paths} attempts each; only right answers are rewarded"
@@ -262,13 +265,22 @@ def tell_strategy(result: RunResult, folder: Path) -> list[str]:
     return lines
 
 
-def _next_folder(root: Path) -> Path:
-    """Return ``demo-N``: the last one when it was interrupted, else a new one."""
+def next_folder(root: Path, config: TrainConfig) -> Path:
+    """Return ``demo-N``: the last one where it is this run and was interrupted, else a new one."""
     made = sorted(
         (p for p in root.glob("demo-*") if p.name.removeprefix("demo-").isdigit()),
         key=lambda p: int(p.name.removeprefix("demo-")),
     )
-    if made and not (made[-1] / "result.json").exists():
+    if made and not (made[-1] / "result.json").exists() and _is_run(made[-1], config):
         return made[-1]
     number = int(made[-1].name.removeprefix("demo-")) + 1 if made else 1
     return root / f"demo-{number}"
+
+
+def _is_run(folder: Path, config: TrainConfig) -> bool:
+    try:
+        old = read_json(folder / "config.json")
+    except DataError:
+        return False
+    new = json.loads(json.dumps(config.resolved(model_digest(config.model))))
+    return not list_differences(old, new)

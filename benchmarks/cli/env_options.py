@@ -82,6 +82,21 @@ def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfi
     return tuple(sets)
 
 
+def check_own_tasks(env: EnvConfig, option: str) -> None:
+    """Refuse an option that learns where ``--eval-data`` names the only tasks.
+
+    Raises:
+        BadValueError: The environment has no tasks of its own.
+    """
+    try:
+        env.prototype  # noqa: B018 - made here
+    except BadValueError as fault:
+        raise BadValueError(
+            f"{option}: learns from tasks of the split train, never from those of --eval-data, "
+            f"which are scored; name the questions to learn from with --data ({fault})."
+        ) from fault
+
+
 def existing_file(file: str, option: str, folder: bool = False) -> str:
     """Return the absolute path of a file that must exist, or of a folder where one may be given.
 

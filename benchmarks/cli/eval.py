@@ -31,7 +31,7 @@ from ...agents.prompting import (
     TextModel,
     prompting,
 )
-from ...agents.scripted import scripted, scripted_names, text_env
+from ...agents.scripted import scripted, scripted_names
 from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
@@ -53,7 +53,7 @@ from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import Repeated, output_file, values
-from .env_options import Environment, EnvOptions, env_config, file_sets
+from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
 from .model_options import (
     STARTER,
     Sampler,
@@ -62,6 +62,7 @@ from .model_options import (
     fitting_size,
     made_for,
     model_path,
+    note_cut_actions,
     starter,
     warmed,
 )
@@ -182,7 +183,7 @@ def run(command: Command) -> None:
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
-    configs = _configure_sets(command)
+    env, configs = _configure_sets(command)
     # Agents are looked up before the first of them plays for minutes.
     check_model_options(command.agent, command.model_options)
     check_planner_options(command.agent, command.planner)
@@ -190,7 +191,7 @@ def run(command: Command) -> None:
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
     report = reporter()
-    agents = _warm(agents, command, configs[0].env, report)
+    agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
     whole_sets: list[tuple[str, SetScore]] = []
@@ -223,15 +224,16 @@ def run(command: Command) -> None:
         raise TurngymError(failed[0])
 
 
-def _configure_sets(command: Command) -> Sequence[EvalConfig]:
+def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
+    """Return the environment, and the sets of its tasks that are scored."""
     env = env_config(command.env, command.env_options)
     env = fitting_size(env, _made_for(command), reporter())
     if command.per_task:
         if command.eval_data:
             raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
-        return task_sets(env, command.split, command.n)
+        return env, task_sets(env, command.split, command.n)
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
-    return file_sets(env, command.eval_data, command.n) or (whole,)
+    return env, file_sets(env, command.eval_data, command.n) or (whole,)
 
 
 def _made_for(command: Command) -> Mapping[str, Any]:
@@ -264,22 +266,50 @@ def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
 
 
 def _warm(
-    agents: Sequence[tuple[str, str]], command: Command, env: EnvConfig, report: Reporter
+    agents: Sequence[tuple[str, str]],
+    command: Command,
+    env: EnvConfig,
+    scored: TextEnv[Any, Any],
+    report: Reporter,
 ) -> list[tuple[str, str]]:
-    """Let the agents that are models imitate the expert first, where that is asked for."""
-    scripts = (*scripted_names(text_env(env.prototype)), *ASKING)
+    """Let the agents that are models imitate the expert first, where that is asked for.
+
+    Their names say so afterwards: scores without it would be taken for those of the model as it is.
+
+    Args:
+        agents: Names as they were typed, and what they stand for.
+        command: The options.
+        env: What is imitated, as in training: not the questions of ``--eval-data`` with their
+            answers, or a single task of ``--per-task``.
+        scored: The environment of the first set, for the names of its players.
+        report: Shows the progress.
+
+    Raises:
+        BadValueError: No agent is a model; ``--eval-data`` without questions to learn from.
+    """
+    scripts = (*scripted_names(scored), *ASKING)
     models = [a for _, a in agents if a not in scripts and not a.startswith(DRRN)]
+    if command.warm.warm_start and command.eval_data:
+        check_own_tasks(env, f"--warm-start {command.warm.warm_start}")
+    if command.warm.warm_start and models:
+        prepare(small=False)
     if command.warm.warm_start and not models:
         raise BadValueError(
             f"--warm-start {command.warm.warm_start}: goes with an agent that is a model; "
-            "prompting agents and planners ask theirs in other words, scripted ones learn nothing."
+            "prompting agents and planners take theirs as it is, and --model may name the folder "
+            "of a warm start; scripted ones learn nothing."
         )
     found = []
     for name, agent in agents:
         start = None
         if agent in models or not models:
             start = warmed(command.warm, agent, env, report, device=command.sampler.device)
-        found.append((name, agent if start is None else str(start.folder)))
+        if start is None:
+            found.append((name, agent))
+        else:
+            note_cut_actions(start, _action_tokens(command), report)
+            label = f"{name} warm-start {command.warm.warm_start}"
+            found.append((label, str(start.folder)))
     return found
 
 
@@ -330,7 +360,7 @@ def _evaluate(
         from ...algos.evaluation.lm_agent import TokenAgent
 
         prepare(small=False)
-        max_tokens = MAX_TOKENS if command.max_tokens is None else command.max_tokens
+        max_tokens = _action_tokens(command)
         heat = TEMPERATURE if command.temperature is None else command.temperature
         model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)
         return [model.evaluate(what, report) for what in sets]
@@ -345,6 +375,10 @@ def _evaluate(
 
             found.append(evaluate(what, tick))
     return found
+
+
+def _action_tokens(command: Command) -> int:
+    return MAX_TOKENS if command.max_tokens is None else command.max_tokens
 
 
 def _make_evaluator(

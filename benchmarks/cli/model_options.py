@@ -95,8 +95,18 @@ def warmed(
         render=render,
     )
     made = warm_start(model, env, settings, report, device=device)
+    report.note(f"after {options.warm_start} episodes of the expert: {made.folder}")
     give_memory_back()  # the run that follows has other tensors than the imitation had
     return made
+
+
+def note_cut_actions(made: WarmModel, max_tokens: int, report: Reporter) -> None:
+    """Note where a model has imitated actions that are longer than those it may write."""
+    if made.longest_action > max_tokens:
+        report.note(
+            f"the expert's actions have up to {made.longest_action} tokens, of which --max-tokens "
+            f"{max_tokens} cuts the end off: such actions are imitated and cannot be written"
+        )
 
 
 def model_path(

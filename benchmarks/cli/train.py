@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -37,6 +37,7 @@ from .model_options import (
     fitting_size,
     made_for,
     model_path,
+    note_cut_actions,
     starter,
     warmed,
 )
@@ -227,11 +228,9 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     recipe = make_recipe(command.recipe, changes, small=small)
     settings = command.settings
     env = fitted(env, model, settings.max_tokens, own, report, settings.render)
-    start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
     config = TrainConfig(
         env=env,
-        model=model if start is None else str(start.folder),
-        warm_start=None if start is None else start.record,
+        model=model,
         recipe=recipe,
         budget=budget(command),
         evals=file_sets(env, command.eval_data, command.eval_n)
@@ -240,6 +239,12 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
         lora=lora(command.lora),
         **vars(settings),
     )
+    if command.warm.warm_start:  # what does not fit is refused before minutes of imitation
+        recipe.check(text_env(env.prototype))
+    start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
+    if start is not None:
+        note_cut_actions(start, settings.max_tokens, report)
+        config = replace(config, model=str(start.folder), warm_start=start.record)
     what = command.preset or command.recipe
     label = command.model or command.starter or STARTER
     name = run_name(what, command.env, env.settings, label, settings.seed)

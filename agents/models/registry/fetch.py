@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ MANIFEST = "model.json"
 SUFFIX = ".gguf"
 _LICENCES = "licences.json"
 _DOWNLOAD_SHARE = 0.5
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def model_folder(
         name: A name of :data:`~.catalogue.CATALOGUE`, or a ``*.gguf`` file.
         on_progress: Called with the share that is done and what is being done; never for a model
             that is there.
-        on_note: Called with a line on the model and its licence when it is fetched.
+        on_note: Called with a line on the model and its licence when it is fetched; None logs it as
+            a warning, which Python shows where nobody configured logging.
 
     Raises:
         BadValueError: No such file, a licence that was not accepted, no network, or a model that
@@ -73,7 +76,7 @@ def model_folder(
         DataError: A file is damaged, cut off, or another one than was expected.
         MissingExtraError: gguf or transformers is not installed.
     """
-    show, note = on_progress or (lambda *_: None), on_note or (lambda _: None)
+    show, note = on_progress or (lambda *_: None), on_note or LOG.warning
     model = CATALOGUE.get(str(name))
     if model is None:
         return _from_file(Path(name).expanduser(), show)
@@ -162,7 +165,8 @@ def _check_licence(model: PackagedModel) -> None:
         raise BadValueError(
             f"{model.name}: {model.title} may be used under the {model.licence} "
             f"({model.terms}). Read them; if you accept them, give "
-            f"--accept-licence {model.asks} once."
+            f"--accept-licence {model.asks} once (in Python: "
+            f"{accept_licence.__module__}.accept_licence({model.asks!r}))."
         )
 
 

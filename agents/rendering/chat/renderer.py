@@ -97,6 +97,14 @@ class ChatRenderer(Renderer):
             return "tags"
         return form_of(written_call(self._template, *sample_call(self._tools)))
 
+    @property
+    def thinks_before_calls(self) -> bool:
+        """Whether an action may have a thought of its own before its call.
+
+        Not where the whole message is the call, or :meth:`write` puts a thought there anyway.
+        """
+        return self._calls == "tags" and not self._head
+
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of the first prompt, up to where the assistant begins to write."""
         return self._template.encode(self._template.opening(instructions, observation))

@@ -34,6 +34,7 @@ from ..config import Budget, EnvConfig, TrainConfig, config_digest, model_digest
 from ..policy_files import save_policy
 from ..settings import WarmStart, WarmStartSettings
 from ..trainer import Trainer, settled_heap
+from .imitated_content import look_at_content
 
 VERSION = 1
 """Part of every folder's name: raise it when the same settings would make another model."""
@@ -52,10 +53,12 @@ class WarmModel(NamedTuple):
     Attributes:
         folder: Its folder.
         record: What it imitated, for the configuration of a run that starts from it.
+        longest_action: Tokens of the longest action of the first episodes that it imitated.
     """
 
     folder: Path
     record: WarmStart
+    longest_action: int
 
 
 def warm_start(
@@ -71,7 +74,8 @@ def warm_start(
     The demonstrations are episodes of the split, in the model's own chat format, each seen once;
     the loss is the negative log-likelihood of the expert's action tokens (the recipe ``sft``). An
     interrupted imitation goes on where it stopped. The cache's key covers the model's weights, the
-    environment with its settings, what its expert does, and the settings.
+    environment with its settings, what its expert does, and the settings; another tokenizer, chat
+    template or file of questions behind the same key makes a folder of its own.
 
     Args:
         model: Folder or hub name of the model.
@@ -92,21 +96,26 @@ def warm_start(
     weights = model_digest(model)
     resolved = config.resolved(weights)
     kept = {key: value for key, value in resolved.items() if key not in ("model", "device")}
-    shown = _fingerprint(env, settings, rollout.player)
+    spoken = _first_episodes(env, settings, rollout.player)
+    shown = digest_of((base_env.instructions, spoken))
+    content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
     key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
+    # Folders from before there was a content have none: they stay valid, as runs name them.
+    if read_manifest(folder, MANIFEST).get("content", content) != content:
+        folder = root / f"{env.id}-{key}-{content[:8]}"
 
     def build(draft: Path) -> Mapping[str, Any]:
         _refuse_several_processes()
         played = text_env(fork(env.prototype))
         source = Demonstrator(played, settings.split, settings.seed, policy=rollout.player)
         refuse_oracle(source.take(_LOOKED_AT), 0.0, env.id)
-        work = root / f".running-{folder.name}"
+        work = root / f".running-{env.id}-{key}-{content[:8]}"
         tokens = _imitate(config, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
-        return {**about, "settings": resolved, **tokens}
+        return {**about, "content": content, "settings": resolved, **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
     gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory
@@ -120,7 +129,7 @@ def warm_start(
         action_tokens=int(about["action_tokens"]),
         context_tokens=int(about["context_tokens"]),
     )
-    return WarmModel(folder, record)
+    return WarmModel(folder, record, longest)
 
 
 def _player(env_id: str) -> str:
@@ -214,14 +223,14 @@ def _stored_dtype(model: str) -> Any:
     return getattr(torch, str(config.get("dtype") or config.get("torch_dtype") or "float32"))
 
 
-def _fingerprint(env: EnvConfig, settings: WarmStartSettings, player: str) -> str:
-    """Return a digest of what environment and expert say in the first episodes."""
-    played = fork(env.prototype)
-    source = Demonstrator(text_env(played), settings.split, settings.seed, policy=player)
-    tools = text_env(played).tools
+def _first_episodes(
+    env: EnvConfig, settings: WarmStartSettings, player: str
+) -> list[list[tuple[str, str]]]:
+    """Return what environment and expert say in the first episodes."""
+    played = text_env(fork(env.prototype))
+    source = Demonstrator(played, settings.split, settings.seed, policy=player)
     talks = [talk for _ in range(_SAMPLE) for talk in source.dialogues()]
-    spoken = [[(seen, with_thought(action, tools)) for seen, action in talk] for talk in talks]
-    return digest_of((text_env(played).instructions, spoken))
+    return [[(seen, with_thought(action, played.tools)) for seen, action in talk] for talk in talks]
 
 
 def _refuse_several_processes() -> None:

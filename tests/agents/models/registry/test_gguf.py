@@ -47,6 +47,19 @@ def test_a_file_of_plain_numbers_becomes_the_same_model(tmp_path: Path, cache: P
     assert [one.folder for one in converted_files()] == [folder]
 
 
+def test_no_bars_but_ours_are_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from transformers.utils import logging
+
+    before = logging.is_progress_bar_enabled()
+    logging.enable_progress_bar()
+    try:
+        model_folder(write_gguf(tmp_path / "tiny.gguf"))
+        assert logging.is_progress_bar_enabled()
+    finally:
+        (logging.enable_progress_bar if before else logging.disable_progress_bar)()
+    assert "it/s" not in capfd.readouterr().err
+
+
 def test_quantised_weights_are_unpacked_once(tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "tiny.Q8_0.gguf", kind="Q8_0")
     folder = model_folder(file)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from helpers.gguf_files import write_gguf
 from helpers.letters_world import Letters
 
+from turngym.agents.models.loading import load_tokenizer
 from turngym.agents.models.registry.fetch import model_folder
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import EnvConfig
@@ -78,6 +80,64 @@ def test_what_it_depends_on_makes_another_model(
     assert names[0] == names[-1]
 
 
+@pytest.fixture
+def imitated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The working folders of imitations, which are not done."""
+    works: list[Path] = []
+
+    def note(_: object, work: Path, *__: object) -> dict[str, float]:
+        works.append(work)
+        work.mkdir()
+        return {"action_tokens": 1, "context_tokens": 2}
+
+    monkeypatch.setattr(module, "_imitate", note)
+    return works
+
+
+def test_another_template_for_the_same_weights_makes_another_model(
+    chat_model: Path, tmp_path: Path, imitated: list[Path]
+) -> None:
+    other = shutil.copytree(chat_model, tmp_path / "other")
+    first = warm_start(str(chat_model), ENV, SHORT)
+    assert warm_start(str(other), ENV, SHORT).folder == first.folder
+    tokenizer = load_tokenizer(other)
+    tokenizer.chat_template = "{{ 'Be brief.' }}" + tokenizer.chat_template
+    tokenizer.save_pretrained(other)
+    second = warm_start(str(other), ENV, SHORT)
+    assert second.folder != first.folder
+    assert len(set(imitated)) == 2
+    assert warm_start(str(chat_model), ENV, SHORT) == first
+    assert warm_start(str(other), ENV, SHORT) == second
+    about = json.loads((first.folder / MANIFEST).read_text())
+    del about["content"]  # one that was made before there was such a thing
+    (first.folder / MANIFEST).write_text(json.dumps(about))
+    assert warm_start(str(chat_model), ENV, SHORT) == first
+    assert len(imitated) == 2
+
+
+def test_other_lines_in_the_files_make_another_model(
+    chat_model: Path, tmp_path: Path, imitated: list[Path]
+) -> None:
+    asked, corpus = tmp_path / "asked.jsonl", tmp_path / "corpus.jsonl"
+    rows = [{"id": str(i), "question": f"Is it {i}?", "golden_answers": ["no"]} for i in range(40)]
+    asked.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus.write_text(json.dumps({"id": "0", "contents": '"It"\nIt is not.'}) + "\n")
+    settings = {"data": {"train": str(asked)}, "corpus": str(corpus), "prompt": "none"}
+
+    def made() -> Path:
+        env = EnvConfig(id="SearchQA-v0", settings=settings)
+        return warm_start(str(chat_model), env, SHORT).folder
+
+    first = made()
+    assert made() == first
+    whole = asked.read_text()
+    for i in range(5):  # one of them is not among the first four episodes
+        asked.write_text(whole.replace(f"Is it {i}?", f"Was it {i}?"))
+        assert made() != first, i
+    asked.write_text(whole)
+    assert made() == first
+
+
 def test_an_interrupted_imitation_goes_on(
     chat_model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +183,7 @@ def test_several_processes_are_refused(chat_model: Path, monkeypatch: pytest.Mon
 
 
 def test_a_run_starts_from_it_and_says_so(
-    chat_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    chat_model: Path, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
     env = ["--env", "SearchQA-v0", "--env.size", "micro", "--env.max_turns", "2"]
@@ -138,9 +198,13 @@ def test_a_run_starts_from_it_and_says_so(
     assert Path(config["model"]).name.startswith("SearchQA-v0-")
     result = json.loads((run / "result.json").read_text())
     assert result["imitated_tokens"] == start["action_tokens"] > 0
-    out = " ".join(capsys.readouterr().out.split())
+    said = capsys.readouterr()
+    out = " ".join((said.out + said.err).split())
     assert f"{start['action_tokens']:,} tokens of the expert's actions were imitated" in out
+    assert "of which --max-tokens 4 cuts the end off" in out
     scored = ["eval", "--agent", str(chat_model), *env, *warm, "--n", "2", "--max-tokens", "4"]
     assert main(scored) == 0  # the same model, out of the cache
+    assert [p.name for p in cache.iterdir() if p.is_dir()] == [Path(config["model"]).name]
+    assert "warm-start 8" in " ".join(capsys.readouterr().out.split())
     assert main(["eval", "--agent", "expert", *env, *warm, "--n", "2"]) == REFUSED
     assert "goes with an agent that is a model" in " ".join(capsys.readouterr().err.split())

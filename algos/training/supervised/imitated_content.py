@@ -1,0 +1,95 @@
+"""What a warm start's settings do not say: the tokens that are imitated, and the user's files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ....agents.models.loading import load_tokenizer
+from ....agents.rendering.factory import Style, keep_style, make_renderer
+from ....agents.warm_start.demonstrations import Exchange, render
+from ....envs.core.digest import digest_of
+from ....envs.core.env import TextEnv
+
+_READ_UP_TO = 2**28
+"""Bytes up to which a file is read; a larger one is known by its size and date."""
+
+
+class ImitatedContent(NamedTuple):
+    """What some demonstrations are to a model.
+
+    Attributes:
+        digest: Of their token ids, and of the files that the environment's settings name.
+        longest_action: Tokens of the longest action, its end included.
+    """
+
+    digest: str
+    longest_action: int
+
+
+def look_at_content(
+    model: str,
+    style: Style,
+    env: TextEnv[Any, Any],
+    settings: Mapping[str, Any],
+    talks: Sequence[Sequence[tuple[str, str]]],
+) -> ImitatedContent:
+    """Return what some demonstrations are in a model's tokens, and the digest of files.
+
+    Two models of equal weights may have other tokenizers or chat templates, and files keep their
+    names when their lines change.
+
+    Args:
+        model: Folder or hub name of the model.
+        style: How text becomes tokens.
+        env: The environment.
+        settings: Its settings.
+        talks: Observations and actions of some dialogues.
+
+    Raises:
+        BadValueError: No tokenizer, or a chat template that cannot be used.
+    """
+    tokenizer = load_tokenizer(model)
+    keep_style(tokenizer, style)
+    renderer = make_renderer(tokenizer, tools=env.tools)
+    stop = tuple(env.stop)
+    written = [
+        render([Exchange(*turn) for turn in talk], env.instructions, stop, renderer).ids
+        for talk in talks
+    ]
+    files = [found for file in sorted(set(_files(settings))) if (found := _digest(file))]
+    longest = max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
+    return ImitatedContent(digest_of((written, files)), longest)
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """Yield the files that settings name, those in named folders too."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _files(one)
+    elif isinstance(value, (str, Path)) and _is_path(str(value)):
+        path = os.path.expanduser(value)  # like isdir, it takes any text
+        yield from (Path(path).rglob("*") if os.path.isdir(path) else [Path(path)])
+
+
+def _is_path(text: str) -> bool:
+    """Return whether a text looks like a path: a word such as "full" may be a folder by chance."""
+    return bool(Path(text).name) and (os.sep in text or bool(Path(text).suffix))
+
+
+def _digest(file: Path) -> str:
+    try:
+        about = file.stat()
+        if not file.is_file():
+            return ""
+        if about.st_size > _READ_UP_TO:
+            return f"{about.st_size} {about.st_mtime_ns}"
+        with file.open("rb") as data:
+            return hashlib.file_digest(data, "sha256").hexdigest()
+    except (OSError, ValueError):  # no file after all: an address, a text with a slash
+        return ""
