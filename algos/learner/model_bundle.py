@@ -211,8 +211,7 @@ class Models:
             layers, width = int(config.num_hidden_layers), int(config.hidden_size)
             here = layers if self.activations is None else min(layers, INPUTS_HERE)
             found = tokens * here * width * 4 + found / layers
-        own = self.critic is not None and self.critic.kind == "own"
-        return int(found * (2 if own else 1))
+        return int(found * (2 if self._has_own_critic else 1))
 
     def narrowed_bytes(self) -> int:
         """Return what copies of float32 weights in the products' format take.
@@ -384,7 +383,14 @@ class Models:
         most = self.settings.micro_batch_tokens
         if self.settings.gradient_checkpointing:
             return most
-        return max(1, min(most, ACTIVATION_BYTES // layers.bytes_per_token))
+        kept = float(layers.bytes_per_token)
+        if self._has_own_critic:  # it runs by its own layers, which keep all that autograd does
+            kept += KeptMemory.measured(self.tokens, self.tokens.device).base
+        return max(1, min(most, int(ACTIVATION_BYTES / kept)))
+
+    @property
+    def _has_own_critic(self) -> bool:
+        return self.critic is not None and self.critic.kind == "own"
 
     def _fitting_rows(self) -> Callable[[int], int] | None:
         """Return the tokens that fit into memory where a large model computes by its own layers."""
@@ -392,7 +398,8 @@ class Models:
         if not large or self.settings.gradient_checkpointing:
             return None
         kept = KeptMemory.measured(self.tokens, self.tokens.device)
-        return lambda longest: max(1, int(ACTIVATION_BYTES / kept.of(1, longest)))
+        room = ACTIVATION_BYTES / (2 if self._has_own_critic else 1)
+        return lambda longest: max(1, int(room / kept.of(1, longest)))
 
     def _unshared(self) -> str | None:
         """Return why prefixes are not shared; None when they are."""

@@ -40,6 +40,9 @@ from .packed_weights import why_not_fast
 from .scheduler import Batch, Job
 
 _UNBOUNDED_CONTEXT = 32_768
+LARGE = 2**25
+"""Weights from which contexts are too dear to be read again: beyond 2 ``max_batch`` open episodes,
+or 22 of Retail with a model of 135 million, hardly a later turn finds its cache in their order."""
 
 
 class TransformersEngine(CopiedEngine):
@@ -63,8 +66,9 @@ class TransformersEngine(CopiedEngine):
 
     Attributes:
         live_first: Whether requests whose cache is alive are admitted before others that came
-            earlier, as on CUDA. The tokens are the same up to the rounding of batched arithmetic,
-            so a CPU, whose runs are published to the last digit, keeps to the order of arrival.
+            earlier, as on CUDA and for models from 34 million weights. Tokens are the same up to
+            the rounding of batched arithmetic, so smaller models on a CPU, whose runs are published
+            to the last digit, keep to the order of arrival.
 
     Raises:
         BadValueError: A bad setting, or a model that this engine cannot sample from.
@@ -111,7 +115,8 @@ class TransformersEngine(CopiedEngine):
         super().__init__(stops, vocabulary, longest, when_full)
         self._device, self._in_turn = place, False
         self._chunk = 1024 if on_cpu else 16_384
-        self.live_first = not on_cpu
+        large = sum(p.numel() for p in model.parameters()) >= LARGE
+        self.live_first = large or not on_cpu
         self.max_open = None if on_cpu else open_episodes(max_batch)
         self._max_batch = max_batch
         self._waiting: list[Job] = []

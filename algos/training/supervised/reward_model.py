@@ -14,7 +14,7 @@ from ....agents.models.lora import with_lora
 from ....agents.planning.records import Pair
 from ....agents.planning.reward_model import RewardModel
 from ....agents.planning.settings import ARMAP_LORA, RewardTraining
-from ....agents.warm_start.imitation import WarmupAdamW, in_chunks
+from ....agents.warm_start.imitation import WarmupAdamW, chunk_tokens, in_chunks
 from ....envs.core.errors import BadValueError
 from .epochs import BatchMetrics, OnProgress, count_steps, ignore_progress, run_epochs
 
@@ -101,7 +101,8 @@ def accumulate_gradients(
     """Add up the gradients of one step; return its loss and the share of pairs ranked correctly."""
     reward.backbone.train()
     loss = right = 0.0
-    for places in in_chunks([2 * max(len(a), len(b)) for a, b in rows]):
+    widths = [2 * max(len(a), len(b)) for a, b in rows]
+    for places in in_chunks(widths, chunk_tokens(reward.backbone)):
         part = [rows[i] for i in places]
         values = reward.rewards([row for pair in part for row in pair]).view(-1, 2)
         share = len(part) / len(rows)

@@ -18,6 +18,7 @@ from helpers.engine_help import ask, engine, prompts, request, same
 from helpers.small_models import model
 
 from turngym.agents.engines.base import open_episodes
+from turngym.agents.engines.local import engine as engine_module
 from turngym.agents.engines.local.forward import Piece
 from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
 from turngym.agents.engines.local.scheduler import Job
@@ -146,3 +147,8 @@ def test_a_cpu_keeps_to_the_order_of_arrival_and_has_no_limit() -> None:
     assert eng._queue() == [other, later]
     eng.live_first = True
     assert eng._queue() == [later, other]
+
+
+def test_a_large_model_has_living_caches_first_on_a_cpu_too(monkeypatch: Any) -> None:
+    monkeypatch.setattr(engine_module, "LARGE", 1)
+    assert engine(_NET, max_batch=2).live_first

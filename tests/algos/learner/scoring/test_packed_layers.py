@@ -275,6 +275,25 @@ def test_a_large_models_micro_batches_fit_into_the_memory_for_them(
     assert again["update/grad_norm"] == pytest.approx(row["update/grad_norm"], rel=0.05)
 
 
+def test_a_critic_of_its_own_is_counted_where_micro_batches_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    room = 2**20
+    monkeypatch.setattr(model_bundle, "ACTIVATION_BYTES", room)
+
+    def budget(recipe: str, **more: Any) -> int:
+        made = LearnerSettings(precision="bfloat16", **more)
+        models = Learner(small("llama"), make_recipe(recipe), pad_id=0, settings=made).models
+        assert models.tokens.layers is not None
+        return models.batching.token_budget
+
+    own = PackedLayers(small("llama")).bytes_per_token
+    assert budget("grpo") == budget("ppo", critic="shared") == room // own
+    # it runs by transformers' layers, whose backward pass needs more than the policy's
+    assert budget("ppo") < room // (2 * own)
+
+
 def test_padded_rows_of_a_large_model_fit_into_the_memory_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
