@@ -35,6 +35,7 @@ class _Pair(NamedTuple):
     ours: Sequence[float]
     theirs: Sequence[float]
     test: SeedTest
+    by_seed: bool = False
 
 
 def compare_neighbours(methods: Sequence[Method], edges: Edges) -> list[RunTest | None]:
@@ -73,14 +74,12 @@ def compare_reproduction(method: Method, original: Method, edges: Edges) -> RunT
 
 def _pair(above: Method, below: Method) -> _Pair | None:
     """Return the test of two rows; None where one that was trained has a single run."""
-    paired = False
+    by_seed = above.trained and below.trained and sorted(above.runs) == sorted(below.runs)
     if above.trained and below.trained:
-        paired = sorted(above.runs) == sorted(below.runs)
-        seeds = sorted(above.runs) if paired else []
-        ours = [above.runs[s] for s in seeds] if paired else list(above.runs.values())
-        theirs = [below.runs[s] for s in seeds] if paired else list(below.runs.values())
+        ours = [above.runs[seed] for seed in sorted(above.runs)]
+        theirs = [below.runs[seed] for seed in sorted(below.runs)]
     elif above.trained or below.trained:
-        paired, count = True, max(len(above.runs), len(below.runs))
+        count = max(len(above.runs), len(below.runs))
         ours, theirs = (
             list(m.runs.values()) if m.trained else list(m.runs.values())[:1] * count
             for m in (above, below)
@@ -89,7 +88,9 @@ def _pair(above: Method, below: Method) -> _Pair | None:
         return None
     if min(len(ours), len(theirs)) < 2:
         return None
-    return _Pair(below.entry_id, ours, theirs, compare_seeds(ours, theirs, paired=paired))
+    one_sample = not (above.trained and below.trained)
+    test = compare_seeds(ours, theirs, paired=by_seed or one_sample)
+    return _Pair(below.entry_id, ours, theirs, test, by_seed)
 
 
 def _finish(pair: _Pair, adjusted_p: float, edges: Edges) -> RunTest:
@@ -100,7 +101,7 @@ def _finish(pair: _Pair, adjusted_p: float, edges: Edges) -> RunTest:
     return RunTest(
         other=pair.other,
         runs=test.n,
-        paired=test.paired,
+        paired=pair.by_seed,
         difference=test.difference,
         low95=test.low95,
         high95=test.high95,

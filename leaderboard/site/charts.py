@@ -104,8 +104,17 @@ def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
         lines=tuple(line for line in lines if line.marks),
         across=tuple((across.place(tick), tick) for tick in across.ticks()),
         up=tuple((_up(tick / 100), tick) for tick in range(0, 101, 25)),
-        references=tuple((r.reference, _up(r.score.mean)) for r in board.rows if r.reference),
+        references=_levels(board.rows),
     )
+
+
+def _levels(rows: Iterable[BoardRow]) -> tuple[tuple[str, float], ...]:
+    """Return the reference rows' names and heights, one label for those of one score."""
+    names: dict[float, list[str]] = {}
+    for row in rows:
+        if row.reference:
+            names.setdefault(round(row.score.mean, 2), []).append(row.reference)
+    return tuple((", ".join(of), _up(score)) for score, of in names.items())
 
 
 class _Across:

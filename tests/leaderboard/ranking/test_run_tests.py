@@ -66,6 +66,7 @@ def test_a_reference_row_is_one_number() -> None:
     assert last is None, "two reference rows have no training runs between them"
     assert above.difference == pytest.approx(1.0 - np.mean(HIGH))
     assert below.difference == pytest.approx(np.mean(HIGH) - 0.1)
+    assert not above.paired
     assert below.p_value == pytest.approx(compare_seeds(HIGH, [0.1] * 6).p_value)
     assert above.verdict == below.verdict == "above"
 

@@ -118,12 +118,17 @@ def test_the_board_shows_what_was_computed(demo: SiteSettings, suite: Suite) -> 
     algorithms = (demo.out / "boards" / "tiny-v1-algorithms-1.html").read_text()
     assert "Score against budget" in algorithms
     assert algorithms.count("<polyline") == 2
+    references = [
+        round(one.scores.score.mean, 2) for one in rows if one.entry_id.endswith(REFERENCES)
+    ]
     compared = algorithms[algorithms.index('id="comparison-table"') :]
     assert compared.count('<span class="chip">A/A</span> its other runs') == 2
     assert "at least 5 are needed to decide" in compared
+    assert algorithms.count('class="level"') == len(set(references))
     assert "comparison-table" not in board
 
 
+REFERENCES = ("/expert", "/random", "/null")
 HEADS = ("#", "Entry", "Score", "Model", "Parameters", "Accepted")
 
 
