@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..matrix.starts import LOOKS, letters_start
+from ..matrix.starts import KNOWS_PLACES, LOOKS, letters_start
 from ..matrix.suite import Limits, SuiteEnv, TaughtStart
 from .claim import Claim, Comparison, Rerun, Source, above, equal
 from .experiments import (
@@ -32,12 +32,22 @@ def _fog(fog: float, calls: int = _CALLS) -> SuiteEnv:
 
 
 _FOG, _HALF, _CLEAR = _fog(0.3), _fog(0.3, _CALLS // 2), _fog(0.0)
-_JUDGE = letters("Judge-v0", 12_000, doors=4)
-_UNJUDGED = letters("Judge-v0", 12_000, doors=4, judged=False)
+_PLACES = letters_start(3, {"doors": 6}, **KNOWS_PLACES)
+
+
+def _judge(judged: bool) -> SuiteEnv:
+    """Make a column of Judge-v0 with the start, the rate and the steps of the ladder's family."""
+    return taught(letters("Judge-v0", 12_000, lr=1e-3, doors=6, judged=judged), _PLACES)
+
+
+_JUDGE, _UNJUDGED = _judge(True), _judge(False)
+_JUDGED_RATE = 2e-3
+"""What the ladder's search chose for the rows that are judged; GRPO's is that of the column."""
 _TOY = (
     "A diagnostic environment whose actions are single letters, and a model of 0.1 million "
     "parameters; one update a step, equal tokens a step."
 )
+_RATES = " Start, tokens and each arm's learning rate are those of the ladder's Judge."
 _SEEN = (
     _TOY + " The start has seen a player who looks before it names the letter: from random "
     "letters nobody learns to look, and all arms guess."
@@ -58,8 +68,14 @@ def _branches(name: str, column: SuiteEnv, **settings: object) -> TrainedArm:
     return train_arm(name, "arpo", column, loss__kl__coef=0.0, **changes)
 
 
-def _chains(name: str, column: SuiteEnv, recipe: str = "grpo") -> TrainedArm:
-    return train_arm(name, recipe, column, loss__kl__coef=0.0, rollout__n=8)
+def _chains(name: str, column: SuiteEnv, recipe: str = "grpo", **settings: object) -> TrainedArm:
+    return train_arm(name, recipe, column, loss__kl__coef=0.0, rollout__n=8, **settings)
+
+
+_JUDGED, _BY_TURN = (
+    _chains(name, _JUDGE, recipe, optim__lr=_JUDGED_RATE)
+    for name, recipe in (("tarl", "tarl"), ("tarl by turn", "tarlturns"))
+)
 
 
 def _mixed(weight: float) -> SuiteEnv:
@@ -188,12 +204,12 @@ TARL_CLAIMS = (
             where="main table, tau-bench retail, Qwen3-8B",
             figure="pass^1 55.4 against GRPO's 51.2",
         ),
-        experiment=Training(
-            arms=(_chains("tarl", _JUDGE, "tarl"), _chains("grpo, judged", _JUDGE))
-        ),
-        comparisons=(above("tarl", "grpo, judged", 0.05, "area_right", floor=GUESS),),
-        minutes=5,
-        weaker=_TOY + " The judge is the environment's rule and never errs; the paper's is a "
+        experiment=Training(arms=(_JUDGED, _chains("grpo, judged", _JUDGE))),
+        comparisons=(above("tarl", "grpo, judged", 0.05, "area"),),
+        minutes=3,
+        weaker=_TOY
+        + _RATES
+        + " The judge is the environment's rule and never errs; the paper's is a "
         "language model. Success is all doors or nothing.",
     ),
     Claim(
@@ -207,9 +223,9 @@ TARL_CLAIMS = (
         experiment=Training(
             arms=(_chains("tarl, not judged", _UNJUDGED, "tarl"), _chains("grpo", _UNJUDGED))
         ),
-        comparisons=(equal("tarl, not judged", "grpo", 0.05, "area_right", floor=GUESS),),
-        minutes=5,
-        weaker=_TOY,
+        comparisons=(equal("tarl, not judged", "grpo", 0.05, "area"),),
+        minutes=3,
+        weaker=_TOY + " Both arms have GRPO's rate: without a verdict they are one rule.",
     ),
     Claim(
         name="tarl-trajectory",
@@ -219,12 +235,10 @@ TARL_CLAIMS = (
             where="section 3, comparison of where the reward is put",
             figure="the sum at the end trains more stably; the figure is not at hand",
         ),
-        experiment=Training(
-            arms=(_chains("tarl", _JUDGE, "tarl"), _chains("tarl by turn", _JUDGE, "tarlturns"))
-        ),
-        comparisons=(above("tarl", "tarl by turn", 0.05, "area_right", floor=GUESS),),
-        minutes=5,
-        weaker=_TOY + " Verdicts that never err favour the reward at each turn.",
+        experiment=Training(arms=(_JUDGED, _BY_TURN)),
+        comparisons=(above("tarl", "tarl by turn", 0.05, "area"),),
+        minutes=3,
+        weaker=_TOY + _RATES + " Verdicts that never err favour the reward at each turn.",
     ),
     Claim(
         name="tarl-mixed",
