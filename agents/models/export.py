@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...envs.core.errors import BadValueError
+from .licences import keep_licences, keep_licences_of
 from .loading import load_model, load_tokenizer
 from .lora import merged
 
@@ -36,6 +37,8 @@ def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> P
     model = model.to(_saved_dtype(folder))
     model.save_pretrained(out)
     load_tokenizer(folder, pad="eos").save_pretrained(out)
+    keep_licences(folder, out)
+    keep_licences_of(model, out)
     return out
 
 

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ...envs.core.errors import DataError
+from ..models.licences import keep_licences_of
 from ..models.loading import check_match, context_limit, load_model, load_tokenizer
 from ..rendering.factory import make_renderer
 from ..warm_start.imitation import in_chunks, plain_attention
@@ -143,6 +144,7 @@ class RewardModel:
         path.mkdir(parents=True, exist_ok=True)
         self.model.save_pretrained(path)
         self.tokenizer.save_pretrained(path)
+        keep_licences_of(self.model, path)
         head = {name: tensor.contiguous().cpu() for name, tensor in self.head.state_dict().items()}
         save_file(head, path / HEAD)
         REWARD_FILE.write(path, self.settings, training)

@@ -29,7 +29,9 @@ def tokens_read_again(forest: Forest, read: int) -> dict[str, float]:
 
     Every token has to be read once: the first prompt of a group's trees, each observation, each
     sampled token but the last one of a path. Whatever else goes through the model are contexts
-    whose keys and values were lost, episodes that failed, and paths that were pruned.
+    whose keys and values were lost, episodes that failed, and paths that were pruned. An engine
+    that reads what prompts of several groups have in common once for all may read less than that;
+    the share is then 0.
 
     Args:
         forest: The groups that were played.

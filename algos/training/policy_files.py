@@ -8,6 +8,7 @@ from typing import Any
 
 from safetensors.torch import load_file
 
+from ...agents.models.licences import keep_licences_of
 from ...agents.models.lora import has_adapters
 from ...envs.core.errors import DataError
 
@@ -23,12 +24,16 @@ _SIZES = (
 
 
 def save_policy(policy: Any, folder: Path) -> None:
-    """Write a policy so that it loads by path; of one with adapters, these and its settings."""
+    """Write a policy so that it loads by path; of one with adapters, these and its settings.
+
+    The licence texts of the model that it was loaded from go along.
+    """
     if has_adapters(policy):
         policy.save_pretrained(folder, save_embedding_layers=False)
         policy.config.save_pretrained(folder)
     else:
         policy.save_pretrained(folder)
+    keep_licences_of(policy, folder)
 
 
 def check_architecture(path: Path, policy: Any) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from ...agents.models.licences import is_licence
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError
 from ...leaderboard.entries_io.files import EPISODES, MANIFEST, EntryFiles
@@ -22,7 +23,10 @@ CARD = "README.md"
 OF_RUN = ("metrics.jsonl", "result.json", "curve.png")
 """Files of a run directory that go along with its model, into ``run/``."""
 FETCHED: Mapping[Kind, tuple[str, ...]] = {
-    "model": ("*.json", "*.jsonl", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.md", "*.png"),
+    "model": (
+        *("*.json", "*.jsonl", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.md", "*.png"),
+        *("*.html", "LICEN[CS]E", "NOTICE", "COPYING"),
+    ),
     "entry": ("*.json", "*.jsonl", "*.md"),
 }
 """What is fetched: nothing that runs code when it is read, as pickles do."""
@@ -54,6 +58,7 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
     found: Uploads = {
         path.name: path for end in endings for path in sorted(model.glob(end)) if path.is_file()
     }
+    found |= {path.name: path for path in sorted(model.iterdir()) if is_licence(path)}
     if model.parent.parent == source and (source / "config.json").is_file():
         config = _without_paths(read_json(source / "config.json"))
         found["run/config.json"] = json.dumps(config, indent=2).encode()

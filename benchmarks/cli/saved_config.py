@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ...agents.models.registry.fetch import name_of_folder
 from ...algos.learner.settings import LearnerSettings
 from ...algos.runs.run_dir import read_json
 from ...algos.training.config import plain_data
@@ -54,7 +55,7 @@ def _options(found: Mapping[str, Any], where: str) -> dict[str, Any]:
         "env_options": EnvOptions(
             env_arg=tuple(f"{k}={json.dumps(v)}" for k, v in found["env"]["settings"].items())
         ),
-        "model": found["model"] if warm is None else warm["base"],
+        "model": _found_here(found["model"] if warm is None else warm["base"]),
         "warm": WarmStartOptions() if warm is None else _warm_start(warm["settings"]),
         **{name: found["budget"][name] for name in ("steps", "tokens", "calls", "minutes")},
         "eval_split": split,
@@ -64,6 +65,11 @@ def _options(found: Mapping[str, Any], where: str) -> dict[str, Any]:
         "learner": _read(LearnerSettings, found["learner"]),
         "lora": None if lora is None else (lora["rank"], lora["alpha"], tuple(lora["targets"])),
     }
+
+
+def _found_here(model: str) -> str:
+    """Return a model as it is named here: one of the catalogue may be in another cache."""
+    return model if Path(model).is_dir() else name_of_folder(model) or model
 
 
 def _read(kind: type, found: Mapping[str, Any]) -> Any:

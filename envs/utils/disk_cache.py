@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.errors import BadValueError
+
 Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
 _PRIVATE = 0o700
@@ -30,11 +32,25 @@ def make_folder(folder: Path) -> None:
     The default cache folder gets mode 700, one that an older version made included. A folder that
     ``$TURNGYM_CACHE`` names, or a link leads to, may be shared on purpose: it gets this mode when
     it is made here, and keeps its own otherwise.
+
+    Raises:
+        BadValueError: A folder of the cache cannot be made: a file is in its place, say.
+        OSError: Another folder cannot be made.
     """
-    if folder.is_relative_to(root := cache_dir()):
+    if not folder.is_relative_to(root := cache_dir()):
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         _close_default()
-    folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        named = os.environ.get("TURNGYM_CACHE")
+        whose = f"TURNGYM_CACHE is {named!r}, but" if named else "the cache is in your home folder:"
+        raise BadValueError(
+            f"{whose} {folder} cannot be made ({fault.strerror}: {fault.filename}). Set "
+            "TURNGYM_CACHE to a folder that you may write into, or to one that is yet to be made."
+        ) from fault
 
 
 def _close_default() -> None:
@@ -135,7 +151,7 @@ def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
     try:
         make_folder(path.parent)
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    except OSError:
+    except (OSError, BadValueError):  # what is derived can be derived again
         return
     try:
         with os.fdopen(handle, "wb") as file:

@@ -43,6 +43,11 @@ _UNBOUNDED_CONTEXT = 32_768
 LARGE = 2**25
 """Weights from which contexts are too dear to be read again: beyond 2 ``max_batch`` open episodes,
 or 22 of Retail with a model of 135 million, hardly a later turn finds its cache in their order."""
+_LEAST_ROWS = 24
+"""Contexts that the cache of a large model on a CPU has room for if it can: with 16 rows it has
+enough to do at a time, and some are with their environments."""
+_SHARED = 64
+"""Tokens that are worth being copied from another's context, or a step's wait for them."""
 
 
 class TransformersEngine(CopiedEngine):
@@ -69,6 +74,9 @@ class TransformersEngine(CopiedEngine):
             earlier, as on CUDA and for models from 34 million weights. Tokens are the same up to
             the rounding of batched arithmetic, so smaller models on a CPU, whose runs are published
             to the last digit, keep to the order of arrival.
+        holds_back: Whether new episodes wait until the cache has a row that no open one will come
+            back to, and copy what others' contexts have in common with theirs: for models from 34
+            million weights on a CPU, whose cache is small beside the contexts of a long prompt.
 
     Raises:
         BadValueError: A bad setting, or a model that this engine cannot sample from.
@@ -106,8 +114,14 @@ class TransformersEngine(CopiedEngine):
         shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, place)
         self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
         on_cpu = place.type == "cpu"
+        large = sum(p.numel() for p in model.parameters()) >= LARGE
+        self.live_first, self.holds_back = large or not on_cpu, large and on_cpu
         self._pool = KvPool(
-            shape, rows, size if on_cpu else min(size, self._cache.most), fixed=not on_cpu
+            shape,
+            rows,
+            size if on_cpu else min(size, self._cache.most),
+            fixed=self.live_first,
+            least_rows=_LEAST_ROWS if self.holds_back else 0,
         )
         vocabulary = self._forward.vocabulary
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
@@ -115,8 +129,6 @@ class TransformersEngine(CopiedEngine):
         super().__init__(stops, vocabulary, longest, when_full)
         self._device, self._in_turn = place, False
         self._chunk = 1024 if on_cpu else 16_384
-        large = sum(p.numel() for p in model.parameters()) >= LARGE
-        self.live_first = large or not on_cpu
         self.max_open = None if on_cpu else open_episodes(max_batch)
         self._max_batch = max_batch
         self._waiting: list[Job] = []
@@ -227,30 +239,12 @@ class TransformersEngine(CopiedEngine):
         return job
 
     def _admit(self) -> bool:
-        """Give waiting requests rows, in the order of :meth:`_queue`, and run their new tokens.
+        """Give waiting requests rows, see :meth:`_choose`, and run their new tokens.
 
         Returns:
             Whether the running rows had their next token in the same pass.
         """
-        admitted: list[Job] = []
-        feeds: list[tuple[Job, int]] = []  # job, first token to feed
-        twins: dict[int, list[Job]] = {}  # jobs with the same context as an admitted one
-        seen: dict[bytes, int] = {}
-        for job in self._queue():
-            if len(self._batch) + len(admitted) == self._max_batch:
-                break
-            key = job.ids.tobytes()
-            first = seen.get(key)
-            cut = self._place(job) if first is None else self._place_twin(job)
-            if cut is None:
-                break
-            self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
-            if first is None:
-                seen[key] = len(feeds)
-                feeds.append((job, cut))
-            else:
-                twins.setdefault(first, []).append(job)
-            admitted.append(job)
+        admitted, feeds, twins = self._choose()
         if not admitted:
             return False
         self._waiting = [job for job in self._waiting if job.row is None]
@@ -272,6 +266,40 @@ class TransformersEngine(CopiedEngine):
         self._sample(np.arange(len(self._batch)), torch.cat([running, logits]))
         return True
 
+    def _choose(self) -> tuple[list[Job], list[tuple[Job, int]], dict[int, list[Job]]]:
+        """Give waiting requests rows, in the order of :meth:`_queue`, as far as there are any.
+
+        Returns:
+            Who has a row now; of them those to feed, each with its first token to feed; and the
+            jobs with the same context as one that is fed, by its place among these.
+        """
+        admitted: list[Job] = []
+        feeds: list[tuple[Job, int]] = []
+        twins: dict[int, list[Job]] = {}
+        seen: dict[bytes, int] = {}
+        if self.holds_back:
+            self._pool.lay_out(max(job.max_cached for job in self._waiting))
+        for job in self._queue():
+            if len(self._batch) + len(admitted) == self._max_batch:
+                break
+            if self._must_wait(job, alone=not admitted and not len(self._batch)):
+                break
+            key = job.ids.tobytes()
+            first = seen.get(key)
+            if first is None and self._soon_known(job, feeds):
+                continue
+            cut = self._place(job) if first is None else self._place_twin(job)
+            if cut is None:
+                break
+            self._counts[:2] += len(job.ids), cut if first is None else len(job.ids)
+            if first is None:
+                seen[key] = len(feeds)
+                feeds.append((job, cut))
+            else:
+                twins.setdefault(first, []).append(job)
+            admitted.append(job)
+        return admitted, feeds, twins
+
     def _next_pieces(self) -> list[Piece]:
         """Return the last token of each running row as what is fed next."""
         batch, pool = self._batch, self._pool
@@ -289,11 +317,37 @@ class TransformersEngine(CopiedEngine):
         """
         if not self.live_first:
             return self._waiting
-        return sorted(self._waiting, key=lambda job: not self._pool.alive(job.request.cache))
+        alive, holds_back = self._pool.alive, self.holds_back
+
+        def place(job: Job) -> int:
+            if alive(job.request.cache):
+                return 0
+            return 2 if holds_back and job.request.cache is None else 1
+
+        return sorted(self._waiting, key=place)
+
+    def _must_wait(self, job: Job, *, alone: bool) -> bool:
+        """Whether a job without a cache has to wait for one that is open to end.
+
+        Where nothing else can run it need not: what is kept may belong to who never comes back.
+        """
+        if not self.holds_back or alone or self._pool.alive(job.request.cache):
+            return False
+        return not self._pool.spares(job.max_cached)
+
+    def _soon_known(self, job: Job, feeds: Sequence[tuple[Job, int]]) -> bool:
+        """Whether the next step finds far more of a job's context than this one does."""
+        if not self.holds_back or self._pool.alive(job.request.cache):
+            return False
+        shared = max((_common(job.ids, other.ids) for other, _ in feeds), default=0)
+        return shared >= _SHARED + self._pool.longest_shared(job.ids)[1]
 
     def _place(self, job: Job) -> int | None:
         """Give a job a row; how many of its tokens are cached there, None if it must wait."""
         row, cut = self._pool.reusable(job.request.cache, job.ids)
+        if row is None and self.holds_back:
+            row, cut = self._pool.longest_shared(job.ids)
+            row, cut = (row, cut) if cut >= _SHARED else (None, 0)
         if row is not None and self._pool.extendable(row, cut):
             if not self._pool.extend(row, job.max_cached, cut):
                 return None
@@ -404,6 +458,13 @@ class TransformersEngine(CopiedEngine):
             top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
+
+
+def _common(a: Ids, b: Ids) -> int:
+    """Return how many first tokens two contexts have in common."""
+    n = min(len(a), len(b))
+    differs = np.flatnonzero(a[:n] != b[:n])
+    return int(differs[0]) if len(differs) else n
 
 
 def build(source: EngineSource) -> TransformersEngine:

@@ -21,6 +21,8 @@ Ids = npt.NDArray[np.int64]
 _GRAIN = 64
 _AMPLE = 512
 """Positions that rows begin with on a CPU, where memory is taken only when it is written."""
+_GROWTH = 4
+"""How many times as long as the first prompts the first layout of a pool that plans is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,13 +82,23 @@ class KvPool:
         fixed: Whether all of the memory is taken at the first use and kept: rows then change
             number and length inside it, and a new layout never lies beside the old one. A pool on
             a device that others fill too is of this kind; else memory is taken as it is needed.
+        least_rows: Rows that a longer layout leaves room for if it can. Above 0 the pool plans:
+            its first layout is for contexts that have grown, and :meth:`clear` forgets it, so that
+            what fits does not depend on what was played before.
     """
 
     def __init__(
-        self, shape: CacheShape, max_rows: int, max_bytes: int, *, fixed: bool = False
+        self,
+        shape: CacheShape,
+        max_rows: int,
+        max_bytes: int,
+        *,
+        fixed: bool = False,
+        least_rows: int = 0,
     ) -> None:
         self.shape = shape
         self._fixed = fixed
+        self._least_rows = least_rows
         self._room: torch.Tensor | None = None  # [layers, entries] of a fixed pool
         self.max_rows = max_rows
         self.max_bytes = max_bytes
@@ -134,11 +146,40 @@ class KvPool:
         """True if the row may be cut to ``length`` and grown there without hurting anyone."""
         return not row.busy and all(n <= length for n in row.handles.values())
 
+    def longest_shared(self, ids: Ids) -> tuple[Row | None, int]:
+        """Return the row that covers most first tokens of ``ids``, whosesoever it is, and how many.
+
+        As in :meth:`reusable` at least one token is left to feed.
+        """
+        n = min(len(ids) - 1, self._held)
+        if not self.rows or n < 1:
+            return None, 0
+        same = np.column_stack([self.tokens[:, :n] == ids[:n], np.zeros(self.rows, dtype=bool)])
+        covered = np.minimum(same.argmin(axis=1), self.lengths)  # rows that are free have length 0
+        best = int(covered.argmax())
+        return self._slots[best], int(covered[best])
+
+    def spares(self, length: int) -> bool:
+        """True if a row for ``length`` tokens takes none that an open episode will come back to.
+
+        A row that nobody asked for while those that run took two turns each counts as given up.
+        """
+        taken = [row for row in self._slots if row is not None]
+        busy = sum(row.busy for row in taken)
+        since = self._clock - 4 * max(1, busy)  # a turn is two ticks: taken, and parked
+        kept = busy + sum(not row.busy and row.used > since for row in taken)
+        return kept < self._rows_allowed(self._positions_for(length))
+
     def fits(self, length: int) -> bool:
         """True if one row of ``length`` tokens fits into the memory budget."""
         return self._rows_allowed(self._rounded(length)) >= 1
 
     # ------------------------------------------------------------------ changing
+
+    def lay_out(self, length: int) -> None:
+        """Plan the first layout for contexts that begin with up to ``length`` tokens."""
+        if self._least_rows and not self._held:
+            self._make_room(length, None, wanted=0)
 
     def acquire(self, length: int, keep: Row | None = None) -> Row | None:
         """Return a free row that can hold ``length`` tokens, or None while the budget is in use.
@@ -199,15 +240,18 @@ class KvPool:
         self._slots = [None] * len(self._slots)
         self._taken = bytearray(len(self._slots))
         self.lengths[:] = 0
+        if self._least_rows:
+            self._allocate(0, 0)
 
     def wipe(self) -> None:
         """Forget everything, and cure numbers that are no longer finite.
 
         What stands behind a row's end has no weight in attention, but nan times nothing is nan.
         """
+        data = self.data if self._room is None else self._room
         self.clear()
         with torch.inference_mode():  # the tensor was made in that mode
-            (self.data if self._room is None else self._room).zero_()
+            data.zero_()
 
     def give_back(self, max_bytes: int | None = None) -> None:
         """Forget everything and take no memory until the next use.
@@ -293,8 +337,18 @@ class KvPool:
             return held
         if self._rounded(length) <= self._before:
             return self._before
+        if self._least_rows:
+            return self._planned(length)
         ample = self._rounded(max(length, 3 * held // 2, _AMPLE - 1 if self._lazy else 0))
         return ample if self._rows_allowed(ample) >= self.max_rows else self._rounded(length)
+
+    def _planned(self, length: int) -> int:
+        """Ample positions for contexts of which one has ``length`` tokens, if rows are left."""
+        ample = 3 * length // 2 if self._held else _GROWTH * length
+        row = self.max_bytes // (self._least_rows * self.shape.bytes_per_token)
+        ample = max(9 * length // 8, min(ample, row - self.shape.grain))
+        wide = self._rounded(ample)
+        return wide if self._rows_allowed(wide) else self._rounded(length)
 
     def _rounded(self, length: int) -> int:
         return _rounded(length, self.shape.grain)

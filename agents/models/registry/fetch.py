@@ -56,6 +56,12 @@ def models_dir() -> Path:
     return cache_dir() / "models"
 
 
+def name_of_folder(folder: str | Path) -> str | None:
+    """Return the catalogue's name of a model by its folder in a cache, here or elsewhere."""
+    last = Path(folder).name
+    return next((name for name, model in CATALOGUE.items() if _folder_of(model).name == last), None)
+
+
 def model_folder(
     name: str | Path,
     on_progress: Callable[[float, str], None] | None = None,

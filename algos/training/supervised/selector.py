@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ....agents.models.licences import keep_licences_of
 from ....agents.models.loading import check_match, context_limit
 from ....agents.models.random_init import BlankSettings, blank_decoder
 from ....agents.models.tokenizer import train_tokenizer
@@ -145,6 +146,7 @@ def save_selector(
     path.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)
+    keep_licences_of(model, path)
     asked, how = settings
     SELECTOR_FILE.write(path, asked, {**dataclasses.asdict(how), **report})
 

@@ -53,6 +53,8 @@ def test_a_run_s_model_goes_there_and_back(
     run = make_run(tiny_model)
     found = run / "checkpoints" / "step-000002"
     monkeypatch.setattr("turngym.benchmarks.cli.push.model_path", lambda *_, **__: str(found))
+    (found / "LICENSE").write_text("Apache 2.0")
+    (found / "GEMMA_TERMS.html").write_text("<p>terms")
     assert main(["push", str(run), "lab/mine", "--dry"]) == 0
     assert "would be sent to lab/mine" in capsys.readouterr().out
     assert hub == {}
@@ -68,6 +70,8 @@ def test_a_run_s_model_goes_there_and_back(
     assert "play it with: turngym eval --agent copy" in capsys.readouterr().out
     for name in ("model.safetensors", "config.json", "tokenizer.json"):
         assert (Path("copy") / name).read_bytes() == (tiny_model / name).read_bytes()
+    assert (Path("copy") / "LICENSE").read_text() == "Apache 2.0"
+    assert (Path("copy") / "GEMMA_TERMS.html").read_text() == "<p>terms"
     assert not (Path("copy") / ".cache").exists()
     assert main(["pull", "lab/mine", "--out", "copy"]) == 2  # never over what is there
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import tyro
 
 from turngym.agents.models.loading import SMALL, is_small
+from turngym.agents.models.registry.catalogue import CATALOGUE
+from turngym.agents.models.registry.fetch import _folder_of
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
 from turngym.agents.warm_start.settings import StarterSettings
@@ -19,7 +22,7 @@ from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
 from turngym.algos.training.config import EnvConfig
-from turngym.algos.training.settings import TrainSettings
+from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.cli.model_options import fitting_size, made_for, model_path, starter
@@ -235,6 +238,25 @@ def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Pa
     assert (other["seed"], other["learner"]["micro_batch_tokens"]) == (6, 99)
     assert other["recipe"] == config.resolved("digest")["recipe"]
     assert default_command(["--seed", "3"]) is None
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_model_of_the_catalogue_is_found_in_another_cache(
+    warm: bool, tiny_model: Path, tmp_path: Path
+) -> None:
+    config, _ = configure(Command(env="Letters-v0", model=str(tiny_model)), Silent())
+    resolved = config.resolved("digest")
+    there = Path("/elsewhere/models") / _folder_of(CATALOGUE["smollm2-135m"]).name
+    if warm:
+        settings = dataclasses.asdict(WarmStartSettings(episodes=4))
+        resolved |= {"model": "/gone", "warm_start": {"base": str(there), "settings": settings}}
+    else:
+        resolved["model"] = str(there)
+    (tmp_path / "config.json").write_text(json.dumps(resolved))
+    found = default_command(["--config", str(tmp_path)])
+    assert found is not None
+    assert found.model == "smollm2-135m"
+    assert found.warm.warm_start == (4 if warm else 0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from turngym.envs.core.registration import all_ids, find_environment
 DIGESTS = {
     "quick": (3, "47a91a813249204cffd009df700c9964"),
     "standard": (3, "b9a2e1990a1db6839be07d92b3aa5dda"),
-    "lm": (2, "15f0f970ca99f752f8b6d0b9ddb2042d"),
+    "lm": (3, "c8cec054364d5913bca12b31c13b71c1"),
     "full": (3, "e63564ab4b897f31eb57f8c63a307254"),
 }
 """A suite that changes needs a new version, and its new digest here."""
@@ -44,6 +44,20 @@ def test_a_suite_has_every_recipe_and_every_environment(name: str) -> None:
     for row in suite.recipes:
         for settings in in_columns.values():
             make_recipe(row.name, {**settings, **row.settings}, small=suite.small)
+
+
+def test_rates_and_steps_of_a_real_model() -> None:
+    suite = SUITES["lm"]
+    for column in suite.envs:
+        for row in suite.recipes:
+            settings = {**column.recipe_settings, **row.settings}
+            optim = make_recipe(row.name, settings, small=suite.small).optim
+            assert (optim.lr, optim.critic_lr) == (1e-5, 1e-4)
+        assert column.tokens_per_step is not None
+        assert 10 <= column.limits.tokens // column.tokens_per_step <= 30
+    least = {"SearchQA-1hop": 52, "SearchQA-2hop": 75, "Retail-tier1": 373}  # an expert's tokens
+    for name, tokens in least.items():
+        assert (suite.column(name).tokens_per_step or 0) >= 4 * 8 * tokens
 
 
 @pytest.mark.parametrize("env_id", [e.id for e in SUITES["quick"].envs])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from turngym.agents.models.built_folder import build_once
+from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.disk_cache import cache_arrays, cache_dir, cache_text
 
 
@@ -73,6 +74,21 @@ def test_a_folder_that_is_shared_stays_so(
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "new"))
     use()
     assert mode(tmp_path / "new") == 0o700
+
+
+def test_a_file_in_the_place_of_the_cache_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    for named in ("file", "file/below"):
+        monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / named))
+        with pytest.raises(BadValueError, match=f"TURNGYM_CACHE is '.*{named}'.* cannot be made"):
+            USES[2]()
+        assert [use() for use in USES[:2]][1] == "text"  # made without being kept
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
+    (tmp_path / "starters").write_text("")
+    with pytest.raises(BadValueError, match=r"starters cannot be made .*Set TURNGYM_CACHE"):
+        USES[2]()
 
 
 def test_the_target_of_a_link_keeps_its_mode(default: Path, tmp_path: Path) -> None:

@@ -7,43 +7,21 @@ whose first requests come at once, as a training step hands them in.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from helpers.engine_help import ask, engine, prompts, request, same
+from helpers.no_model import NoModel
 from helpers.small_models import model
 
 from turngym.agents.engines.base import open_episodes
 from turngym.agents.engines.local import engine as engine_module
-from turngym.agents.engines.local.forward import Piece
-from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
 from turngym.agents.engines.local.scheduler import Job
 
 ROWS = 64
 _NET = model("Qwen2")
-
-
-class NoModel:
-    """Gives every token the same chance, end-of-text none."""
-
-    wants_front = False
-    mixes = False
-    vocabulary = 420
-    shape = CacheShape(1, 1, 1, torch.float32, torch.device("cpu"))
-
-    def __init__(self, never: Sequence[int]) -> None:
-        self._logits = torch.zeros(1, 420)
-        self._logits[:, list(never)] = -torch.inf
-
-    def feed(self, pool: KvPool, pieces: Sequence[Piece]) -> torch.Tensor:
-        return self._logits.repeat(len(pieces), 1)
-
-    def decode(self, pool: KvPool, rows: Any, *_: Any) -> torch.Tensor:
-        return self._logits.repeat(len(rows), 1)
 
 
 def live_share(
@@ -139,6 +117,7 @@ def test_the_order_changes_no_token() -> None:
 def test_a_cpu_keeps_to_the_order_of_arrival_and_has_no_limit() -> None:
     eng = engine(_NET, max_batch=2)
     assert not eng.live_first
+    assert not eng.holds_back
     assert eng.max_open is None
     done = ask(eng, request([5, 6, 7]))[0]
     other = Job(request([7, 8]), np.array([7, 8]), 3, 0)
@@ -151,4 +130,7 @@ def test_a_cpu_keeps_to_the_order_of_arrival_and_has_no_limit() -> None:
 
 def test_a_large_model_has_living_caches_first_on_a_cpu_too(monkeypatch: Any) -> None:
     monkeypatch.setattr(engine_module, "LARGE", 1)
-    assert engine(_NET, max_batch=2).live_first
+    eng = engine(_NET, max_batch=2)
+    assert eng.live_first
+    assert eng.holds_back
+    assert eng.max_open is None
