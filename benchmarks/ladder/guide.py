@@ -326,6 +326,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     trusted = bool(measured) and not broken
     topics = [*families, *(topic for group in columns.values() for topic in group)]
     decided = [t for t in [*families, *more] if t.decided]
+    settings = [(name, t) for name, group in columns.items() for t in group if t.trait is None]
     given = {source.results.suite.name.removesuffix("-full") for source in sources}
     return {
         "baseline": baseline,
@@ -352,6 +353,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "aim": AIM,
         "share": share_separated(pairs),
         "advised": decided if trusted else [],
+        "seen": [(name, t) for name, t in settings if t.named("above") or t.named("below")],
         "same": _group((t.name, (t.same, t.same_because)) for t in families if t.same),
         "left": _group((t.name, t.left_out) for t in topics if t.left_out),
         "problems": [(s, result, n) for s in sources for result, n in list_problems(s.results)],

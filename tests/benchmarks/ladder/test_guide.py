@@ -280,6 +280,9 @@ def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> N
     assert row_of(section, "ppo")[1:3] == ["grpo", "above"]
     assert row_of(section, "ppo")[3].startswith("+40.3 (+40.")
     assert row_of(section, "grpo again (A/A)")[2] == "equivalent"
+    seen = text.partition("Seen on single settings")[2].partition("Points in brackets")[0]
+    assert "- Bandit-v0 (standard): above grpo: ppo (+40.3" in seen
+    assert "Seen on single settings" not in page(ladder, out=tmp_path)
     assert "Suites without a file here: separating." in text
     assert r"| mine | Ours is above \<theirs\>. | not decided | too \| few | 5 |" in text
 
