@@ -13,6 +13,7 @@ import copy
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -108,8 +109,13 @@ class SyncPipeline(Pipeline):
         return self._loop.run(work())
 
     def close(self) -> None:
-        """Close the event loop."""
-        self._loop.close()
+        """Close the event loop.
+
+        Where the shell made this process ignore Ctrl-C, asyncio does not handle it, and SIGTERM is
+        thrown into the middle of a task: it comes up again in those that wait for that one.
+        """
+        with suppress(KeyboardInterrupt):
+            self._loop.close()
 
     def _sync(self) -> None:
         if self._new is not None:

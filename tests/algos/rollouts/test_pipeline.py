@@ -25,7 +25,13 @@ from turngym.algos.core.forest import Forest, Group
 from turngym.algos.recipes import make_recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.rollouts.collect import RolloutBatch
-from turngym.algos.rollouts.pipeline import AsyncPipeline, Rollouts, load_pending, save_pending
+from turngym.algos.rollouts.pipeline import (
+    AsyncPipeline,
+    Rollouts,
+    SyncPipeline,
+    load_pending,
+    save_pending,
+)
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget
 from turngym.algos.training.engines import check_overlap
@@ -54,6 +60,24 @@ def rollouts(name: str = "a", kept: bool = True) -> Rollouts:
     )
     stats = EngineStats(prompt_tokens=8, cached_tokens=6, sampled_tokens=3)
     return Rollouts(played=played, warning="word", stats=stats, seconds={"rollout": 0.5})
+
+
+def test_an_interrupt_inside_a_task_does_not_come_up_again_at_the_end() -> None:
+    async def interrupted() -> None:
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    async def play(step: int) -> Any:
+        async def one() -> None:
+            await asyncio.gather(interrupted(), asyncio.sleep(10))
+
+        await asyncio.gather(one(), asyncio.sleep(10))
+
+    pipeline = SyncPipeline(play, Weights())  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.take(0, None)
+    pipeline.close()
+    pipeline.close()
 
 
 @pytest.mark.parametrize("max_lag", [0, 1, 2, 3])
