@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..agents.models.progress_bars import without_progress_bars
 from ..agents.models.registry.fetch import is_registry_model, model_folder
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
@@ -18,7 +19,7 @@ from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
 from .runs.loggers import Logger
-from .runs.progress import Reporter, reporter, without_progress_bars
+from .runs.progress import Reporter, reporter
 from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.settings import WarmStartSettings

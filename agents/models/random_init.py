@@ -19,6 +19,7 @@ import gymnasium as gym
 from ...envs.core.errors import BadValueError, MissingExtraError
 from ...envs.core.settings import check_integer
 from ..scripted import ExpertPolicy, NullPolicy, RandomPolicy, run_episode, text_env
+from .size import count_weights
 from .tokenizer import EOS, PAD, train_tokenizer
 
 UNKNOWN = "<|unknown|>"
@@ -117,7 +118,7 @@ def blank_model(
     model = blank_decoder(tokenizer, settings)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    parameters = sum(p.numel() for p in model.parameters())
+    parameters = count_weights(model)
     return {"parameters": parameters, "vocabulary": len(tokenizer)}
 
 

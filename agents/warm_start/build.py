@@ -10,6 +10,7 @@ from typing import Any
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from ..models.random_init import blank_decoder
+from ..models.size import count_weights
 from ..models.tokenizer import train_tokenizer
 from ..rendering.factory import PlainRenderer
 from .demonstrations import Demonstrator, refuse_oracle
@@ -44,7 +45,7 @@ def build(
     model = blank_decoder(tokenizer, settings)
     training = _Training(env, model, PlainRenderer(tokenizer), settings, on_progress)
     report = {
-        "parameters": sum(p.numel() for p in model.parameters()),
+        "parameters": count_weights(model),
         "vocabulary": len(tokenizer),
         "reading": training.read(),
         "erring": training.err(),

@@ -12,13 +12,14 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..models.loading import has_bfloat16
+from ..models.size import is_large
 from .demonstrations import Demonstration
 
 _CHUNK_TOKENS = 4096
 """Padded tokens that go through the model at a time: activations that the caches still hold."""
-LARGE, _LARGE_CHUNK_TOKENS = 2**25, 1024
-"""Weights from which so many go at a time on a CPU: a model of 135 million keeps 2.4 MB of each, in
-rows of 1,024 tokens, since the plain kernel makes the whole table of scores."""
+_LARGE_CHUNK_TOKENS = 1024
+"""The same of a large model on a CPU: one of 135 million weights keeps 2.4 MB of each in rows of
+1,024 tokens, since the plain kernel makes the whole table of scores."""
 
 
 class Score(NamedTuple):
@@ -157,9 +158,8 @@ def plain_attention(device: torch.device) -> AbstractContextManager[Any]:
 
 def chunk_tokens(model: torch.nn.Module) -> int:
     """Return how many padded tokens go through a model at a time, at least a row."""
-    weights = list(model.parameters())
-    large = sum(p.numel() for p in weights) >= LARGE and weights[0].device.type == "cpu"
-    return _LARGE_CHUNK_TOKENS if large else _CHUNK_TOKENS
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    return _LARGE_CHUNK_TOKENS if on_cpu and is_large(model) else _CHUNK_TOKENS
 
 
 def in_chunks(lengths: Sequence[int], tokens: int = _CHUNK_TOKENS) -> Iterator[list[int]]:

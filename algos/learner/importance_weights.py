@@ -35,11 +35,6 @@ T = TypeVar("T")
 
 USUAL_CAP = 2.0
 """The cap where the engine's numbers differ from the learner's and none is asked for."""
-DIFFERS_FROM = 2**25
-"""Weights from which rounding in half precision moves log-probabilities: 0.05 nats in the mean of
-a language model of 135 million, 0.0014 of models of a million."""
-
-
 REJECTED_ABOVE = 0.5
 """Nats that a path's mean difference may have at most where nothing else is asked for: ten times
 the mean, and more than any single token, of a model of 135 million in half precision."""
@@ -73,13 +68,15 @@ class Difference:
     Attributes:
         formats: Whether either computes in half precision.
         kinds: Whether the engine is another program than the learner's layers, such as vLLM.
-        weights: Number of the policy's weights.
+        large: Whether the policy is large (:func:`turngym.agents.models.size.is_large`): rounding
+            in half precision moves log-probabilities of 135 million weights by 0.05 nats in the
+            mean, of a million by 0.0014.
         on_cpu: Whether the learner is on a CPU.
     """
 
     formats: bool
     kinds: bool
-    weights: int
+    large: bool
     on_cpu: bool
 
     @property
@@ -91,7 +88,7 @@ class Difference:
         """
         if self.kinds or not self.on_cpu:
             return self.kinds or self.formats
-        return self.formats and self.weights >= DIFFERS_FROM
+        return self.formats and self.large
 
 
 def check_importance(recipe: Recipe, cap: float | None, reject_above: float | None = None) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ...agents.models.attention import avoid_planned_kernels, set_attention
 from ...agents.models.loading import context_limit, load_model
 from ...agents.models.out_of_memory import explain_out_of_memory
+from ...agents.models.size import count_weights
 from ...envs.core.errors import BadValueError
 from ..core.forest import Ids
 from ..core.protocols import Floats
@@ -220,7 +221,7 @@ class Models:
         """
         if not self.team.alone:
             layers = getattr(self.policy.get_decoder(), "layers", None)
-            sizes = [sum(p.numel() for p in layer.parameters()) for layer in layers or ()]
+            sizes = [count_weights(layer) for layer in layers or ()]
             largest = max(sizes, default=0)
             return 2 * largest * (2 if self.tokens.half else 4)
         own = self.critic if self.critic is not None and self.critic.kind == "own" else None

@@ -5,10 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 
-GROWS_FROM = 2**25
-"""Weights of a model from which training on a CPU gives memory back after every step: one of
-135 million gives one to two gigabytes, in half a second to a second of a step of half a minute."""
-
 
 def give_memory_back() -> bool:
     """Give freed memory back to the system; return whether any was (glibc alone).

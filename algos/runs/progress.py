@@ -139,20 +139,6 @@ class _LinesBar:
         self._lines.note(f"{self._label}: {100 * fraction:.0f} %{estimate}  {text}".rstrip())
 
 
-@contextmanager
-def without_progress_bars() -> Iterator[None]:
-    """Keep transformers from drawing bars of its own into a run's lines; restored at the end."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def clock(seconds: float) -> str:
     """Return ``75`` as ``1:15``."""
     minutes, rest = divmod(round(seconds), 60)

@@ -17,6 +17,7 @@ from typing import Any
 
 from ...agents.engines.http.engine import HttpEngine
 from ...agents.models.loading import resolve_dtype
+from ...agents.models.size import is_large
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
@@ -59,7 +60,7 @@ from ..rollouts.stats import (
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
-from ..runs.freed_memory import GROWS_FROM, give_memory_back
+from ..runs.freed_memory import give_memory_back
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
@@ -196,7 +197,8 @@ class Trainer(Closing):
         asked = usual_cap(config), config.reject_above
         difference = self._difference(policy)
         self.guard = protection(config.recipe, difference, *asked)
-        self._grows = difference.on_cpu and difference.weights >= GROWS_FROM
+        # 135 million weights leave one to two gigabytes a step, given back within a second
+        self._grows = difference.on_cpu and difference.large
         self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
@@ -331,7 +333,7 @@ class Trainer(Closing):
         return Difference(
             formats=not (tokens.exact and sampled == tokens.dtype),
             kinds=kind != "transformers",
-            weights=sum(p.numel() for p in policy.parameters()),
+            large=is_large(policy),
             on_cpu=tokens.device.type == "cpu",
         )
 

@@ -25,13 +25,13 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from turngym.agents.engines.base import Request, Sampling  # noqa: E402
-from turngym.agents.engines.local import packed_decoder  # noqa: E402
 from turngym.agents.engines.local.engine import TransformersEngine, choose_forward  # noqa: E402
 from turngym.agents.engines.local.forward import Piece  # noqa: E402
 from turngym.agents.engines.local.kv_cache import KvPool  # noqa: E402
 from turngym.agents.models.loading import has_bfloat16, load_model, load_tokenizer  # noqa: E402
 from turngym.agents.models.registry.catalogue import CATALOGUE  # noqa: E402
 from turngym.agents.models.registry.fetch import find_cached  # noqa: E402
+from turngym.agents.models.size import is_large  # noqa: E402
 from turngym.algos.core.forest import ROOT, Forest, Group, Tree, Turn, last_token_reward  # noqa: E402
 from turngym.algos.core.protocols import Credits  # noqa: E402
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of  # noqa: E402
@@ -251,4 +251,4 @@ def test_first_pass_of_prompts(benchmark: Any, model: Any) -> None:
     )
     benchmark.extra_info |= {"ours_s": mine, "padded_s": padded, "ratio": padded / mine}
     assert padded / mine > 1.1
-    assert sum(p.numel() for p in model.parameters()) >= packed_decoder.LARGE
+    assert is_large(model)

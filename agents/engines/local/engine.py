@@ -18,6 +18,7 @@ from ....envs.core.errors import BadValueError, EpisodeError
 from ...models.attention import avoid_planned_kernels
 from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
 from ...models.lora import has_adapters, merged_view, without_adapters
+from ...models.size import is_large
 from ...rendering.token_text import TokenText
 from ..base import (
     Completion,
@@ -40,9 +41,6 @@ from .packed_weights import why_not_fast
 from .scheduler import Batch, Job
 
 _UNBOUNDED_CONTEXT = 32_768
-LARGE = 2**25
-"""Weights from which contexts are too dear to be read again: beyond 2 ``max_batch`` open episodes,
-or 22 of Retail with a model of 135 million, hardly a later turn finds its cache in their order."""
 _LEAST_ROWS = 24
 """Contexts that the cache of a large model on a CPU has room for if it can: with 16 rows it has
 enough to do at a time, and some are with their environments."""
@@ -114,8 +112,10 @@ class TransformersEngine(CopiedEngine):
         shape, rows, size = self._forward.shape, 2 * max_batch, cache_bytes(cache_gib, place)
         self._cache = CacheNeeds(row_bytes(shape, longest), rows, cache_gib is not None)
         on_cpu = place.type == "cpu"
-        large = sum(p.numel() for p in model.parameters()) >= LARGE
-        self.live_first, self.holds_back = large or not on_cpu, large and on_cpu
+        # Contexts of a large model are too dear to be read again: beyond 2 max_batch open episodes,
+        # or 22 of Retail with 135 million weights, hardly a later turn finds its cache in order.
+        self.holds_back = on_cpu and is_large(model)
+        self.live_first = self.holds_back or not on_cpu
         self._pool = KvPool(
             shape,
             rows,

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from ...models.causal_attention import attend_row
+from ...models.size import is_large
 from ..sampling import Draws
 from ..transfers import Parcel, to_device
 from .decode_graphs import DecodeGraphs
@@ -26,9 +27,6 @@ from .kv_cache import CacheShape, KvPool
 from .packed_weights import PackedWeights
 from .paged_attention import PAGE, Kernel, Sequences, attend_paged, find_kernel
 
-LARGE = 2**25
-"""Weights from which a CPU feeds rows of bfloat16 one by one to attention: a fused kernel with a
-mask takes longer than all products of such a model."""
 Attend = Callable[[torch.Tensor, int], torch.Tensor]
 """Queries ``[total, heads, dim]`` and a layer to what they see, ``[total, heads * dim]``."""
 
@@ -77,8 +75,9 @@ class FastDecoder:
         self._floor = torch.tensor((self._weights.width * self._eps) ** 0.5, device=self._device)
         self._scale = self._dim**-0.5
         self._max_context = max_context
-        large = sum(p.numel() for p in model.parameters()) >= LARGE
-        self._by_row = large and self._device.type == "cpu" and dtype == torch.bfloat16
+        # a fused kernel with a mask takes longer than all products of a large model
+        on_cpu = self._device.type == "cpu"
+        self._by_row = on_cpu and dtype == torch.bfloat16 and is_large(model)
 
     @property
     def shape(self) -> CacheShape:

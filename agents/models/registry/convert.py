@@ -10,6 +10,8 @@ from typing import Any
 from unittest import mock
 
 from ....envs.core.errors import BadValueError, DataError, MissingExtraError
+from ..progress_bars import without_progress_bars
+from ..size import count_weights
 from .gguf_header import GgufHeader
 
 OnShare = Callable[[float, str], None]
@@ -41,7 +43,7 @@ def convert_gguf(path: Path, header: GgufHeader, folder: Path, on_share: OnShare
             import_module(name)
     except ImportError as fault:
         raise MissingExtraError("a language model", "transformers", "train") from fault
-    with _own_bars_alone():
+    with without_progress_bars():
         return _convert(path, header, folder, on_share)
 
 
@@ -80,7 +82,7 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
     on_share(1.0, "")
     return {
         "architecture": model.config.model_type,
-        "parameters": sum(p.numel() for p in model.parameters()),
+        "parameters": count_weights(model),
         "dtype": header.dtype,
         "context": context,
         "chat_template": bool(tokenizer.chat_template),
@@ -114,20 +116,6 @@ def _describe(path: Path, header: GgufHeader, fault: BaseException) -> str:
         f"architecture {header.architecture!r} as a causal language model: {said} Take a model "
         "that transformers loads from GGUF, or a model folder."
     )
-
-
-@contextmanager
-def _own_bars_alone() -> Iterator[None]:
-    """Keep transformers from drawing bars of its own into ours."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
 
 
 @contextmanager

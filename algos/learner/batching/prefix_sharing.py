@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ....agents.models.attention import attention_windows
+from ....agents.models.size import count_weights
 from ....envs.core.errors import BadValueError
 from ..attention.tree_attention import NAME, attending
 from .micro_batch import MicroBatch
@@ -135,11 +136,11 @@ def _fewer_layers(model: Any, most: int) -> Iterator[None]:
     """Leave a model only so many first layers, within the context, that it has ``most`` weights."""
     decoder = model.get_decoder()
     layers = getattr(decoder, "layers", None)
-    count = sum(p.numel() for p in model.parameters())
+    count = count_weights(model)
     if count <= most or not isinstance(layers, nn.ModuleList):
         yield
         return
-    each = sum(p.numel() for p in layers.parameters()) // len(layers)
+    each = count_weights(layers) // len(layers)
     kept = max(1, len(layers) - -(-(count - most) // each))
     decoder.layers = layers[:kept]
     try:

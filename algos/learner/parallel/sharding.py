@@ -21,6 +21,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from ....agents.models.size import count_weights
 from ..critic import Critic
 
 T = TypeVar("T")
@@ -217,5 +218,5 @@ def _layers(model: Any) -> list[nn.Module]:
     """Return the decoder layers: the longest list of modules of one class."""
     lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
     lists = [m for m in lists if len({type(layer) for layer in m}) == 1]
-    longest = max(lists, key=lambda m: sum(p.numel() for p in m.parameters()), default=())
+    longest = max(lists, key=count_weights, default=())
     return list(longest)

@@ -22,9 +22,6 @@ from ..batching.rows import Row
 from .layer_parts import layer_parts
 
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM")
-SMALLEST = 2**25
-"""Weights from which products take most of the time; smaller models are bound by memory."""
-
 AGREE = 0.1
 """Largest distance of last hidden states, as a part of their norm: roundings differ by less."""
 

@@ -12,12 +12,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
 from ....agents.models.loading import has_bfloat16
+from ....agents.models.size import is_large
 from ..attention.tree_attention import NAME, attending
 from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
 from .fused_head import HeadSettings, fused_head, piece_entries
 from .head_scores import head_scores
-from .packed_layers import SMALLEST, PackedLayers, why_not_packed
+from .packed_layers import PackedLayers, why_not_packed
 from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
@@ -72,7 +73,7 @@ class TokenModel:
     @property
     def large(self) -> bool:
         """Whether products, and not memory, take most of a pass on a CPU."""
-        return sum(p.numel() for p in self.model.parameters()) >= SMALLEST
+        return is_large(self.model)
 
     @property
     def half(self) -> bool:

@@ -34,7 +34,6 @@ from safetensors.torch import load_file
 
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.evaluation.result import RunResult
-from turngym.algos.learner import importance_weights
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.losses import PolicyLoss
 from turngym.algos.recipes.grpo import grpo
@@ -291,12 +290,12 @@ def test_the_result_says_how_far_engine_and_learner_are_apart(
     assert RunResult.read(tmp_path / "result.json") == result
 
 
-@pytest.mark.parametrize(("weights", "times"), [(1, 2), (2**25, 0)])
+@pytest.mark.parametrize(("large", "times"), [(True, 2), (False, 0)])
 def test_a_large_model_on_a_cpu_gives_memory_back_after_every_step(
-    weights: int, times: int, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    large: bool, times: int, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[None] = []
-    monkeypatch.setattr(trainer_module, "GROWS_FROM", weights)
+    monkeypatch.setattr(trainer_module, "is_large", lambda _: large)
     monkeypatch.setattr(trainer_module, "give_memory_back", lambda: given.append(None))
     run(config(tiny_model, budget=Budget(steps=2), evals=()), tmp_path)
     assert len(given) == times
@@ -437,7 +436,7 @@ def test_a_tokenizer_without_pad_token_is_refused(tiny_model: Path, tmp_path: Pa
 def test_a_run_weighs_and_shows_how_far_a_large_models_engine_is_off(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool
 ) -> None:
-    monkeypatch.setattr(importance_weights, "DIFFERS_FROM", 1)
+    monkeypatch.setattr(trainer_module, "is_large", lambda _: True)
     setup = config(tiny_model, engine_dtype="float32" if exact else "bfloat16")
     setup = dataclasses.replace(setup, learner=LearnerSettings(precision="float32"))
     with Trainer(setup, tmp_path / "run") as trainer:

@@ -129,7 +129,7 @@ def test_a_cpu_keeps_to_the_order_of_arrival_and_has_no_limit() -> None:
 
 
 def test_a_large_model_has_living_caches_first_on_a_cpu_too(monkeypatch: Any) -> None:
-    monkeypatch.setattr(engine_module, "LARGE", 1)
+    monkeypatch.setattr(engine_module, "is_large", lambda _: True)
     eng = engine(_NET, max_batch=2)
     assert eng.live_first
     assert eng.holds_back

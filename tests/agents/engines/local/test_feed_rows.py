@@ -44,7 +44,7 @@ def test_ragged_rows_in_two_turns(
     model = gemma3(window=11) if family == "gemma3" else small(family)
     make = FastDecoder if plain else choose_forward
     padded = make(model, torch.bfloat16, 128)
-    monkeypatch.setattr(packed_decoder, "LARGE", 0)
+    monkeypatch.setattr(packed_decoder, "is_large", lambda _: True)
     monkeypatch.setattr(causal_attention, "QUERIES", 16)
     by_row = make(model, torch.bfloat16, 128)
     assert (padded._by_row, by_row._by_row) == (False, True)

@@ -29,7 +29,7 @@ SHAPE = CacheShape(1, 1, 1, torch.float32, torch.device("cpu"))
 def large_engine(monkeypatch: Any, max_batch: int) -> tuple[TransformersEngine, NoModel]:
     """Return the engine of a model of 135 million weights, without the model."""
     nothing = NoModel(sorted(_END))
-    monkeypatch.setattr(engine_module, "LARGE", 1)
+    monkeypatch.setattr(engine_module, "is_large", lambda _: True)
     monkeypatch.setattr(engine_module, "choose_forward", lambda *_, **__: nothing)
     gib = 2 * NoModel.shape.bytes_per_token / _TOKEN
     eng = engine(_NET, max_batch=max_batch, cache_gib=gib)
@@ -126,7 +126,7 @@ def test_tokens_are_what_they_are_without(family: str, monkeypatch: Any) -> None
     net = model(family, **FAMILIES[family][1])
 
     def play(held: bool) -> tuple[list[Any], TransformersEngine]:
-        monkeypatch.setattr(engine_module, "LARGE", 1 if held else 2**25)
+        monkeypatch.setattr(engine_module, "is_large", lambda _: held)
         monkeypatch.setattr(engine_module, "_LEAST_ROWS", 3)
         monkeypatch.setattr(engine_module, "_SHARED", 8)
         row = 192 * engine(net)._pool.shape.bytes_per_token
@@ -157,7 +157,7 @@ def test_tokens_are_what_they_are_without(family: str, monkeypatch: Any) -> None
 
 
 def test_new_weights_forget_the_layout_and_the_past(monkeypatch: Any) -> None:
-    monkeypatch.setattr(engine_module, "LARGE", 1)
+    monkeypatch.setattr(engine_module, "is_large", lambda _: True)
     eng = engine(_NET, max_batch=2)
     first = ask(eng, request(range(5, 30)), request([7, 8]))
     wide = eng._pool.positions

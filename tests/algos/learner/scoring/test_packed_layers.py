@@ -233,7 +233,7 @@ def kept_bytes(length: int, model: Any) -> float:
 
 def test_memory_of_a_token_does_not_grow_with_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
     model = LlamaForCausalLM(LlamaConfig(**SMALL | {"max_position_embeddings": 2048})).eval()
-    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
     short, long = kept_bytes(64, model), kept_bytes(1024, model)
     assert long < 1.1 * short
     said = PackedLayers(model).bytes_per_token
@@ -257,7 +257,7 @@ def test_a_large_models_micro_batches_fit_into_the_memory_for_them(
 
     small_one, before = updated(small("llama"))
     assert small_one.models.tokens.layers is None  # small models compute as ever
-    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
     large, row = updated(small("llama"))
     layers = large.models.tokens.layers
     assert layers is not None
@@ -278,7 +278,7 @@ def test_a_large_models_micro_batches_fit_into_the_memory_for_them(
 def test_a_critic_of_its_own_is_counted_where_micro_batches_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
     room = 2**20
     monkeypatch.setattr(model_bundle, "ACTIVATION_BYTES", room)
 
@@ -301,7 +301,7 @@ def test_padded_rows_of_a_large_model_fit_into_the_memory_for_them(
     recipe = make_recipe("sft", {"optim.minibatches": 1})
     made = LearnerSettings(precision="bfloat16", shared_prefix=False)
     assert Learner(small("llama"), recipe, pad_id=0, settings=made).models.batching.fitting is None
-    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
     models = Learner(small("llama"), recipe, pad_id=0, settings=made).models
     assert models.tokens.layers is None
     kept = KeptMemory.measured(models.tokens, CPU)
@@ -320,7 +320,7 @@ def test_padded_rows_of_a_large_model_fit_into_the_memory_for_them(
 def test_one_step_that_scores_for_itself_is_the_step_after_scoring(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scoring, "SMALLEST", 0)
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
     forest = branching(3, turns=4)
     rng = np.random.default_rng(0)
     credits = Credits([rng.normal(size=r.n_act).astype(np.float32) for r in rows_of(forest)])
