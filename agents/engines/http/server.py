@@ -135,9 +135,13 @@ class EngineServer:
             raise LostCallError(f"{self.url} says that it took {took}, not {weights}.")
 
     def present(self) -> bool:
-        """Return whether it answers; its facts are read anew, and a failure is noted."""
+        """Return whether it answers; its facts are read anew, and a failure is noted.
+
+        It is asked twice: a connection that was kept open may end at the moment it is taken.
+        """
+        client = _client(_HEALTH_S, attempts=2)
         try:
-            self.facts = self._send(_client(_HEALTH_S), "GET", "/health", None, Facts.read)
+            self.facts = self._send(client, "GET", "/health", None, Facts.read)
         except EngineFault as fault:
             self.failed(str(fault))
             return False

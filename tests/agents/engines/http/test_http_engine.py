@@ -21,6 +21,7 @@ from turngym.agents.engines.factory import EngineSettings, build_engine
 from turngym.agents.engines.http import weights as weights_module
 from turngym.agents.engines.http.app import make_app
 from turngym.agents.engines.http.host import EngineHost
+from turngym.agents.engines.http.server import EngineServer
 from turngym.agents.engines.http.settings import HttpSettings
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.engines.serving import host_engine
@@ -33,6 +34,7 @@ from turngym.envs.core.errors import (
     EngineFault,
     EpisodeError,
 )
+from turngym.envs.utils.http import HttpClient, Reply
 
 Served = list[tuple[str, EngineHost]]
 
@@ -316,6 +318,24 @@ def test_health_and_metrics_say_what_is_there(two: Served) -> None:
     lines = dict(line.split() for line in httpx.get(url + "/metrics").text.splitlines())
     assert lines["turngym_engine_sampled_tokens"] == str(host.metrics()["sampled_tokens"])
     assert lines["turngym_engine_weights_version"] == str(host.weights.version)
+
+
+def test_a_connection_that_ends_as_it_is_taken_is_no_lost_server(
+    two: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = EngineServer(two[0][0], HttpSettings(urls=(two[0][0],)))
+    exchange, broken = HttpClient._exchange, [Reply("ReadError: Bad file descriptor")]
+
+    def breaking(self: HttpClient, *args: Any) -> Reply:
+        return broken.pop() if broken else exchange(self, *args)
+
+    monkeypatch.setattr(HttpClient, "_exchange", breaking)
+    assert server.present()
+    assert (server.failures, server.facts.max_batch) == (0, 8)
+    broken += [Reply("ReadError: Bad file descriptor")] * 2
+    assert not server.present()
+    assert server.failures == 1
+    assert "Bad file descriptor" in server.problem
 
 
 def test_a_cpu_gives_no_memory_back(two: Served, tiny_model: Path, tokenizer: Any) -> None:
