@@ -19,6 +19,7 @@ from turngym.algos.core.protocols import Credits
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.learner.batching.rows import rows_of
 from turngym.algos.learner.learner import Learner, LossNotFiniteError
+from turngym.algos.learner.scoring import scoring
 from turngym.algos.learner.scoring.scoring import TokenModel, quick_cpu_maths
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.losses import Clip, Kl, MaskedLoss, PolicyLoss
@@ -128,11 +129,25 @@ def test_a_head_with_more_than_a_layer_is_run_whole(tiny_model: Path) -> None:
     assert not model.separable
 
 
-def test_global_precision_setting_is_put_back() -> None:
+@pytest.mark.parametrize(("exact", "chosen"), [(True, "medium"), (False, "highest")])
+def test_global_precision_setting_is_put_back(
+    exact: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "_is_medium_exact", lambda: exact)
     before = torch.get_float32_matmul_precision()
     with quick_cpu_maths(torch.device("cpu"), 10):
-        assert torch.get_float32_matmul_precision() == "medium"
+        assert torch.get_float32_matmul_precision() == chosen
     assert torch.get_float32_matmul_precision() == before
+
+
+def test_float32_products_are_float32_on_any_processor() -> None:
+    """With matrix units "medium" alone rounds to bfloat16, which is 2e-3 off."""
+    torch.manual_seed(0)
+    x, w = torch.randn(96, 128), torch.randn(128, 64)
+    with quick_cpu_maths(torch.device("cpu"), 10):
+        found = x @ w
+    exact = x.double() @ w.double()
+    assert ((found - exact).abs().max() / exact.abs().max()).item() < 1e-5
 
 
 def test_values_are_read_before_each_token_and_after_the_last(tiny_model: Path) -> None:

@@ -31,8 +31,8 @@ def test_shards_and_sums_are_float32_and_products_bfloat16(
     assert row["shards"] == ["torch.float32"]
     assert row["gradients"] == ["torch.float32"]
     assert row["frozen"] == (["torch.bfloat16"] if weights == "lora" else [])
-    # as far from float32 as one process in the same format
-    assert 0 < row["apart"] < 1.5 * row["autocast_apart"]
+    # about as far from float32 as one process in the same format
+    assert 0 < row["apart"] < 2 * row["autocast_apart"]
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
