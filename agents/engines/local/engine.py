@@ -127,7 +127,9 @@ class TransformersEngine(CopiedEngine):
         stops = StopRules(TokenText(tokenizer), vocabulary, end_ids(model, tokenizer))
         when_full = f"lower max_batch (--max-batch {max(1, max_batch // 2)}, was {max_batch})."
         super().__init__(stops, vocabulary, longest, when_full)
-        self._device, self._in_turn = place, False
+        # With a large model keys and values take as much as the learner keeps for an update, and
+        # its new weights make them worthless.
+        self._device, self._in_turn = place, self.holds_back
         self._chunk = 1024 if on_cpu else 16_384
         self.max_open = None if on_cpu else open_episodes(max_batch)
         self._max_batch = max_batch
@@ -139,7 +141,7 @@ class TransformersEngine(CopiedEngine):
         self._pool.release(cache)
 
     def settle(self, learner_bytes: int, *, in_turn: bool = False) -> None:
-        """Fix the memory for keys and values on CUDA; on a CPU it grows as before.
+        """Fix the memory for keys and values on CUDA; on a CPU it is taken as it is needed.
 
         Raises:
             BadValueError: One context would not fit into what is left.

@@ -170,6 +170,21 @@ def test_new_weights_forget_the_layout_and_the_past(monkeypatch: Any) -> None:
     assert eng._pool.positions == wide
 
 
+def test_the_cache_gives_its_memory_to_the_update(monkeypatch: Any) -> None:
+    small = engine(_NET, max_batch=2)
+    monkeypatch.setattr(engine_module, "is_large", lambda _: True)
+    eng = engine(_NET, max_batch=2)
+    for each, rows in ((small, small._pool.max_rows), (eng, 0)):
+        asked = request(range(5, 30))
+        first = ask(each, asked)[0]
+        each.settle(10**9)
+        each.rest()
+        assert each._pool.rows == rows
+        assert each._pool.alive(first.cache) is bool(rows)
+        each.release(first.cache)
+        same(first, ask(each, asked)[0])
+
+
 # ---------------------------------------------------------------- the pool
 
 
