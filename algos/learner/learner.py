@@ -21,6 +21,7 @@ from ..core.schedule import warmup_factor
 from .batching.micro_batch import MicroBatch
 from .batching.rows import Row, mini_batches, rows_of
 from .critic import Critic
+from .freed_memory import give_memory_back
 from .importance_weights import PathRejectedError, Protection, WeighedUpdate
 from .loss_traits import silent_without_advantage
 from .memory_needs import MemoryNeeds, gradient_bytes, head_bytes, moment_bytes
@@ -396,6 +397,8 @@ class Learner:
             self.optimizer.step()
         self.optimizer_steps += 1
         log.step(norms, finite)
+        if self.models.leaves_memory:
+            give_memory_back()
 
     # ------------------------------------------------------------------ pieces
 

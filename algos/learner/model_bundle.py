@@ -45,7 +45,8 @@ from .update_log import pieces
 
 ACTIVATION_BYTES = 3 * 2**29
 """What a micro batch of a large model on a CPU may keep for its backward pass: beside weights,
-gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB."""
+gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB. A critic of its
+own has the first three again, and takes a third of it."""
 
 
 class Models:
@@ -69,6 +70,9 @@ class Models:
         unshared_because: Why prefixes are not shared; None when they are.
         batching: Cuts rows into micro batches.
         activations: Moves the inputs of layers to main memory, where the settings say so.
+        leaves_memory: Whether an update leaves so much freed memory with the C library that it is
+            to be given back: 135 million weights on a CPU leave one to two gigabytes a step, given
+            back within a second.
 
     Raises:
         BadValueError: The model cannot do what the settings ask for.
@@ -91,6 +95,7 @@ class Models:
         self.tokens = TokenModel(
             policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
         )
+        self.leaves_memory = device.type == "cpu" and self.tokens.large
         self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
         self.reference = self._frozen() if recipe.reference else None
         self.teacher = self._load_teacher(recipe.teacher)
@@ -387,7 +392,12 @@ class Models:
         kept = float(layers.bytes_per_token)
         if self._has_own_critic:  # it runs by its own layers, which keep all that autograd does
             kept += KeptMemory.measured(self.tokens, self.tokens.device).base
-        return max(1, min(most, int(ACTIVATION_BYTES / kept)))
+        return max(1, min(most, int(self._room / kept)))
+
+    @property
+    def _room(self) -> int:
+        """Bytes that a micro batch of a large model on a CPU may keep."""
+        return ACTIVATION_BYTES * 2 // 3 if self._has_own_critic else ACTIVATION_BYTES
 
     @property
     def _has_own_critic(self) -> bool:
@@ -399,7 +409,7 @@ class Models:
         if not large or self.settings.gradient_checkpointing:
             return None
         kept = KeptMemory.measured(self.tokens, self.tokens.device)
-        room = ACTIVATION_BYTES / (2 if self._has_own_critic else 1)
+        room = self._room / (2 if self._has_own_critic else 1)
         return lambda longest: max(1, int(room / kept.of(1, longest)))
 
     def _unshared(self) -> str | None:

@@ -60,7 +60,6 @@ from ..rollouts.stats import (
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
-from ..runs.freed_memory import give_memory_back
 from ..runs.interrupts import agreed_stops, held_interrupts
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
@@ -197,8 +196,6 @@ class Trainer(Closing):
         asked = usual_cap(config), config.reject_above
         difference = self._difference(policy)
         self.guard = protection(config.recipe, difference, *asked)
-        # 135 million weights leave one to two gigabytes a step, given back within a second
-        self._grows = difference.on_cpu and difference.large
         self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:
@@ -297,8 +294,6 @@ class Trainer(Closing):
                 row |= tokens_read_again(played.all, read)
             learned, dump = self._learn(played.trained, played.share, clock)
             row |= learned
-            if self._grows:
-                give_memory_back()
             if not self.config.recipe.rollout.samples:
                 row = {key: value for key, value in row.items() if key not in OF_SAMPLING}
             apart = row.get(APART_METRIC, 0.0)

@@ -16,7 +16,7 @@ from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.rendering.factory import Style
 from ...agents.scripted import scripted_names, text_env
-from ...algos.runs.freed_memory import give_memory_back
+from ...algos.learner.freed_memory import give_memory_back
 from ...algos.runs.progress import Reporter, reporter
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, UnknownNameError

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import IO
 
-from ...algos.runs.freed_memory import give_memory_back
+from ...algos.learner.freed_memory import give_memory_back
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...envs.core.plugins import load_inherited
 from ..runtime.threads import prepare

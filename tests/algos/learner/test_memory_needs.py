@@ -12,6 +12,7 @@ from helpers.small_learners import SIZES, learner, trained, update
 from helpers.small_models import model
 from helpers.training_runs import config
 
+from turngym.algos.learner import learner as learner_module
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.memory_needs import head_bytes
 from turngym.algos.learner.scoring import scoring
@@ -122,3 +123,16 @@ def test_an_engine_on_the_learner_s_gpu_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(made, "bytes_beside_engine", lambda: said)
     settle(eng, made)
     assert told == [(said, False)]
+
+
+@pytest.mark.parametrize(("large", "times"), [(True, 3), (False, 0)])
+def test_a_large_model_on_a_cpu_gives_memory_back_after_every_optimiser_step(
+    large: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[None] = []
+    monkeypatch.setattr(scoring, "is_large", lambda _: large)
+    monkeypatch.setattr(learner_module, "give_memory_back", lambda: given.append(None))
+    made = learner()
+    for _ in range(3):
+        update(made)
+    assert len(given) == times

@@ -290,17 +290,6 @@ def test_the_result_says_how_far_engine_and_learner_are_apart(
     assert RunResult.read(tmp_path / "result.json") == result
 
 
-@pytest.mark.parametrize(("large", "times"), [(True, 2), (False, 0)])
-def test_a_large_model_on_a_cpu_gives_memory_back_after_every_step(
-    large: bool, times: int, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[None] = []
-    monkeypatch.setattr(trainer_module, "is_large", lambda _: large)
-    monkeypatch.setattr(trainer_module, "give_memory_back", lambda: given.append(None))
-    run(config(tiny_model, budget=Budget(steps=2), evals=()), tmp_path)
-    assert len(given) == times
-
-
 # ---------------------------------------------------------------- broken worlds, bad input
 
 

@@ -8,7 +8,7 @@ import pytest
 AGAIN = """
 import resource, sys
 import numpy as np
-from turngym.algos.runs.freed_memory import give_memory_back
+from turngym.algos.learner.freed_memory import give_memory_back
 from turngym.benchmarks.runtime.threads import keep_memory
 if sys.argv[1] != "return" and not keep_memory():
     print(-1)

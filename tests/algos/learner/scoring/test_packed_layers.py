@@ -290,8 +290,9 @@ def test_a_critic_of_its_own_is_counted_where_micro_batches_fit(
 
     own = PackedLayers(small("llama")).bytes_per_token
     assert budget("grpo") == budget("ppo", critic="shared") == room // own
-    # it runs by transformers' layers, whose backward pass needs more than the policy's
-    assert budget("ppo") < room // (2 * own)
+    # it runs by transformers' layers, whose backward pass needs more than the policy's, and a third
+    # of the room is for its weights and moments
+    assert budget("ppo") < 2 * room // (6 * own)
 
 
 def test_padded_rows_of_a_large_model_fit_into_the_memory_for_them(
