@@ -241,7 +241,8 @@ _ENVIRONMENTS = (
         entry_point="turngym.envs.web_shop.env:WebShop",
         expert="turngym.envs.web_shop.expert:Expert",
         summary="buy what an instruction describes: search, open items, choose options, buy",
-        warm_start=WarmStart(),
+        # Reading levels off at 35 to 45 % of the dialogues from 300 steps on.
+        warm_start=WarmStart(starter={"read_steps": 400, "read_least": 0.25}),
         matrix={
             "quick": _quick(2_500, 400, 12, max_turns=5),
             "standard": MatrixColumn(tokens=200_000, calls=30_000, max_tokens=32),
