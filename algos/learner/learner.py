@@ -319,6 +319,8 @@ class Learner:
                 if not bool(torch.isfinite(out.loss)):
                     raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
                 self.models.team.backward(out.loss, counts)
+            if self.models.give_back_after == "micro batch":
+                give_memory_back()
             if not counts:
                 continue
             log.loss(out.loss, out.metrics, share)
@@ -397,7 +399,7 @@ class Learner:
             self.optimizer.step()
         self.optimizer_steps += 1
         log.step(norms, finite)
-        if self.models.leaves_memory:
+        if self.models.give_back_after is not None:
             give_memory_back()
 
     # ------------------------------------------------------------------ pieces

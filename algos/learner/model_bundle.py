@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -48,6 +48,8 @@ ACTIVATION_BYTES = 3 * 2**29
 gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB. A critic of its
 own has the first three again, and takes a third of it."""
 
+GiveBack = Literal["micro batch", "optimiser step"]
+
 
 class Models:
     """The policy, critic and reference of a recipe, and how their passes are run.
@@ -70,9 +72,9 @@ class Models:
         unshared_because: Why prefixes are not shared; None when they are.
         batching: Cuts rows into micro batches.
         activations: Moves the inputs of layers to main memory, where the settings say so.
-        leaves_memory: Whether an update leaves so much freed memory with the C library that it is
-            to be given back: 135 million weights on a CPU leave one to two gigabytes a step, given
-            back within a second.
+        give_back_after: When freed memory that the C library keeps is to be given back, if at all:
+            135 million weights on a CPU leave one to two gigabytes an optimiser step, given back
+            within a second. With a critic of their own there is no room for as much.
 
     Raises:
         BadValueError: The model cannot do what the settings ask for.
@@ -95,8 +97,10 @@ class Models:
         self.tokens = TokenModel(
             policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
         )
-        self.leaves_memory = device.type == "cpu" and self.tokens.large
         self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
+        self.give_back_after: GiveBack | None = None
+        if device.type == "cpu" and self.tokens.large:
+            self.give_back_after = "micro batch" if self._has_own_critic else "optimiser step"
         self.reference = self._frozen() if recipe.reference else None
         self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
