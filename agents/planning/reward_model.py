@@ -14,7 +14,7 @@ from ...envs.core.errors import DataError
 from ..models.licences import keep_licences_of
 from ..models.loading import check_match, context_limit, load_model, load_tokenizer
 from ..rendering.factory import make_renderer
-from ..warm_start.imitation import attention_for, in_chunks
+from ..warm_start.imitation import in_chunks, row_attention
 from .settings import REWARD_FILE, ReadingSettings
 from .trajectory import Trajectory
 
@@ -130,7 +130,7 @@ class RewardModel:
             inputs["attention_mask"] = mask.to(self.device)
             if self.settings.padding == "left":
                 inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0).to(self.device)
-        with attention_for(self.device, ids.shape[1]):
+        with row_attention(self.device, ids.shape[1]):
             return self.backbone(**inputs, use_cache=False).last_hidden_state
 
     def save(self, folder: Path | str, training: Mapping[str, Any] | None = None) -> None:

@@ -145,17 +145,17 @@ class ImitationTrainer:
         kind = self._device.type
         half = torch.autocast(kind, torch.bfloat16) if self._half else contextlib.nullcontext()
         # rows are padded on the right, so a causal model needs no mask
-        with half, attention_for(self._device, width):
+        with half, row_attention(self._device, width):
             hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
             logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
         return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]
 
 
-def attention_for(device: torch.device, width: int) -> AbstractContextManager[Any]:
+def row_attention(device: torch.device, width: int) -> AbstractContextManager[Any]:
     """Return a context with the attention kernel that is the fastest for rows on a CPU.
 
     Up to 256 tokens the plain one, which makes the whole table of scores; the blocked one, which
-    does not, takes a third of its time at 1,024 tokens and four fifths at 256.
+    does not, takes a third to a half of its time at 1,024 tokens and four fifths at 256.
 
     Args:
         device: Where the model is; elsewhere than on a CPU nothing is chosen.

@@ -11,7 +11,7 @@ from helpers.small_models import model as small_model
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from turngym.agents.models import size
-from turngym.agents.warm_start.imitation import attention_for, chunk_tokens, in_chunks
+from turngym.agents.warm_start.imitation import chunk_tokens, in_chunks, row_attention
 
 CPU = torch.device("cpu")
 
@@ -57,7 +57,7 @@ def test_the_kernel_for_long_rows_computes_the_same(padding: str) -> None:
         mask = torch.ones_like(ids)
         mask[0, slice(0, 40) if padding == "left" else slice(260, 300)] = 0
     plain = passed(net, ids, mask, sdpa_kernel(SDPBackend.MATH))
-    ours = passed(net, ids, mask, attention_for(CPU, 300))
+    ours = passed(net, ids, mask, row_attention(CPU, 300))
     assert torch.allclose(plain[0], ours[0], atol=1e-4)
     for a, b in zip(plain[1], ours[1], strict=True):
         assert torch.allclose(a, b, atol=1e-3 * float(a.abs().max()))
@@ -66,10 +66,10 @@ def test_the_kernel_for_long_rows_computes_the_same(padding: str) -> None:
 def test_a_token_of_a_long_row_keeps_no_more_than_one_of_a_short_row() -> None:
     net = small_model("Qwen2", max_position_embeddings=2048)
     short, long = (
-        passed(net, torch.full((1, n), 7), None, attention_for(CPU, n))[2] / n for n in (300, 1200)
+        passed(net, torch.full((1, n), 7), None, row_attention(CPU, n))[2] / n for n in (300, 1200)
     )
     assert long < 1.1 * short
 
 
 def test_elsewhere_no_kernel_is_chosen() -> None:
-    assert isinstance(attention_for(torch.device("meta"), 1000), contextlib.nullcontext)
+    assert isinstance(row_attention(torch.device("meta"), 1000), contextlib.nullcontext)
