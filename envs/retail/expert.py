@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.episode import Episode
 from ..core.noisy_expert import NoisyExpert
+from ..core.settings import check_number
 from . import expert_utterances as utterances
 from .customer.scenario import Goal, Identity, build_call
 from .customer.scripted import get_active_goal
@@ -44,8 +45,17 @@ class Expert(NoisyExpert):
     Args:
         mistakes: Probability per action of a plausible wrong one: a wrong record, an idle message,
             a wrong proposal, a wrong denial, a change without a yes.
-        seed: Seed of the mistakes.
+        seed: Seed of the mistakes and of the haste.
+        haste: Probability, where a change is to be proposed, of making it without asking. It is a
+            wrong strategy, not a slip: the rules ask for a yes, so the episode is lost.
+
+    Raises:
+        BadValueError: ``mistakes`` or ``haste`` is no probability.
     """
+
+    def __init__(self, mistakes: float = 0.0, seed: int = 0, haste: float = 0.0) -> None:
+        super().__init__(mistakes, seed)
+        self.haste = check_number("haste", haste, "expert", min=0, max=1)
 
     def choose_action(self, env: Any) -> str:
         """Return the next action of the episode in ``env``."""
@@ -53,7 +63,12 @@ class Expert(NoisyExpert):
         if episode.task.payload.scenario is None:
             return _replay_gold(episode, env.knowledge)
         decision = _Decision(episode, env.knowledge)
-        return decision.act_wrongly(self._rng) if self.draw_mistake() else decision.act()
+        if self.draw_mistake():
+            return decision.act_wrongly(self._rng)
+        action = decision.act()
+        if self.haste and decision.proposes and self._rng.random() < self.haste:
+            return decision.fulfil(decision.goal)
+        return action
 
 
 def _replay_gold(episode: Episode[RetailState], knowledge: Knowledge) -> str:
@@ -78,6 +93,7 @@ class _Decision:
         self.customer = self.state.customer
         self.goal = get_active_goal(self.scenario, self.customer)
         self.phrases = utterances.choose_phrases(self.micro, self.customer.key)
+        self.proposes = False  # whether the action asks for a yes
 
     def act(self) -> str:
         """Return the right next action."""
@@ -98,6 +114,7 @@ class _Decision:
             return self.phrases["tell"].format(answer=utterances.word_answer(goal))
         if (self.customer.at, self.customer.stage[self.customer.at]) in self.customer.granted:
             return self.fulfil(goal)
+        self.proposes = True
         return self.propose(goal)
 
     def call(self, name: str, **given: Any) -> str:

@@ -13,6 +13,7 @@ from helpers.bad_policies import BAD, Bad, applies, plays
 from turngym.envs import all_ids, check_text_env, fork
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.retail.env import Retail
+from turngym.envs.retail.expert import Expert
 from turngym.envs.retail.shop.policy import RULES, write_policy
 from turngym.envs.retail.shop.toolset import WRITES
 from turngym.envs.wrappers.vector import TextVectorEnv
@@ -190,6 +191,34 @@ def test_every_scored_rule_costs_the_success() -> None:
         assert info["metrics"]["data"] == 1.0
     loose = Retail(policy=False)
     assert replay(loose, task, broken["one_thing"])["status"] == "solved"
+
+
+def play_expert(env: Retail, expert: Expert, task: int) -> dict[str, Any]:
+    """The last info of an episode that an expert plays."""
+    observation, info = env.reset(seed=0, options={"split": "train", "task": task})
+    while info["status"] == "running":
+        observation, *_, info = env.step(expert(env, observation, info))
+    return info
+
+
+def test_haste_changes_the_shop_without_a_yes_and_loses_what_it_changed() -> None:
+    for task in range(60):
+        info = play_expert(MICRO, Expert(haste=1.0), task)
+        rules = {rule for _, rule in MICRO.episode.state.violations}
+        wrote = info["metrics"]["writes"] > 0
+        assert rules == ({"confirm_first"} if wrote else set())
+        assert info["status"] == ("failed" if wrote else "solved")
+    hurried = [play_expert(MICRO, Expert(seed=i, haste=0.5), i)["status"] for i in range(60)]
+    assert {"failed", "solved"} <= set(hurried)
+
+
+def test_without_haste_nothing_is_drawn() -> None:
+    for mistakes in (0.0, 0.3):
+        for task in range(10):
+            plain = play_expert(MICRO, MICRO.expert(mistakes, seed=task), task)
+            assert play_expert(MICRO, Expert(mistakes, task, 0.0), task) == plain
+    with pytest.raises(BadValueError, match="haste is -1"):
+        Expert(haste=-1)
 
 
 def test_looking_before_finding_out_who_breaks_a_rule() -> None:
