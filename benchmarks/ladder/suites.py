@@ -270,38 +270,37 @@ def _search_qa(name: str, tokens: int, steps: int, **changes: Any) -> SuiteEnv:
     return SuiteEnv(**common | changes)
 
 
-def _own_starter(env_id: str, max_tokens: int, **changes: Any) -> SuiteEnv:
-    """Return the column of an environment with the package's starter, however well it reads."""
+def _micro(env_id: str, tokens: int, steps: int, max_tokens: int, **changes: Any) -> SuiteEnv:
+    """Return the column of a micro world, from the starter of `turngym train`."""
     common: dict[str, Any] = {
         "id": env_id,
         "settings": {"size": "micro"},
-        "start": TaughtStart(settings={"read_least": 0.0}),
-        "limits": Limits(tokens=20_000, calls=20_000),
+        "start": TaughtStart(world={"size": "micro"}),
+        "limits": Limits(tokens=tokens, calls=tokens),
         "max_tokens": max_tokens,
         "eval_tasks": 60,
         "eval_every": 0,
-        "tokens_per_step": 1_000,
+        "tokens_per_step": round(tokens / steps),
         "rows": _ALL,
     }
     return SuiteEnv(**common | changes)
 
 
 def _household(tokens: int, steps: int, **changes: Any) -> SuiteEnv:
-    """Return micro rooms with 15 commands, from the starter of `turngym train`."""
-    return _own_starter(
-        "Household-v0",
-        max_tokens=16,
-        settings={"size": "micro", "max_steps": 15},
-        start=TaughtStart(world={"size": "micro"}),
-        limits=Limits(tokens=tokens, calls=tokens),
-        tokens_per_step=round(tokens / steps),
-        **changes,
-    )
+    """Return micro rooms with 15 commands."""
+    settings = {"size": "micro", "max_steps": 15}
+    return _micro("Household-v0", tokens, steps, max_tokens=16, settings=settings, **changes)
+
+
+RETAIL_START = TaughtStart(
+    settings={"mistakes": 0.0, "habits": {"haste": 0.9}, "err_steps": 40}, world={"size": "micro"}
+)
+"""Serves customers, and mostly makes a change without asking for the yes that the rules want."""
 
 
 SEPARATING = Suite(
     name="separating",
-    version=3,
+    version=4,
     about="settings on real environments in which recipes can be told apart, five seeds",
     recipes=ROWS,
     envs=(
@@ -313,8 +312,23 @@ SEPARATING = Suite(
             recipe_settings=_OFF_POLICY,
             rows=[BASELINE, AGAIN, "no clip", "dapo", "gspo", "reinforcepp", "ppo"],
         ),
-        _own_starter("Retail-v0", max_tokens=64),
-        _own_starter("ScienceWorld-v0", max_tokens=32),
+        _micro(
+            "Retail-v0",
+            80_000,
+            10,
+            max_tokens=64,
+            settings={"size": "micro", "max_turns": 12},
+            start=RETAIL_START,
+            eval_tasks=100,
+        ),
+        _micro(
+            "ScienceWorld-v0",
+            64_000,
+            16,
+            max_tokens=32,
+            settings={"size": "micro", "max_turns": 10},
+            eval_tasks=97,
+        ),
         _household(60_000, 15),
     ),
     seeds=(0, 1, 2, 3, 4),
