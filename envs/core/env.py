@@ -507,7 +507,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             "turns": float(episode.turn),
             "invalid_actions": float(episode.invalid_actions),
         }
-        own.update((name, float(value)) for name, value in self.metrics(episode).items())
+        for name, value in self.metrics(episode).items():
+            own[name] = float(value)
         return own
 
     def _end_with_fault(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:

@@ -106,9 +106,14 @@ def is_well_formed(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)
     is the environment's, as one whole block. With the python tool, a python block and the
     environment's result may stand in the place of search and information.
     """
-    state, tags = "start", _compile_tags(tools)
+    state, usual, tags = "start", _compile_usual(tools), _compile_tags(tools)
     for text, by_model in pieces:
-        state = _advance_by_model(state, text, tags) if by_model else _advance_by_env(state, text)
+        if not by_model:
+            state = _advance_by_env(state, text)
+        elif match := usual.fullmatch(text):  # then the tags in it are known
+            state = _NEXT.get((_NEXT.get((state, "think"), ""), match[1]))
+        else:
+            state = _advance_by_model(state, text, tags)
         if state is None:
             return False
     return state == "end"
@@ -130,6 +135,13 @@ def _compile_tags(tools: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"<(/?)({'|'.join(names)})>")
 
 
+@cache
+def _compile_usual(tools: tuple[str, ...]) -> re.Pattern[str]:
+    """One block of thinking and one block that acts, without any "<" between their tags."""
+    acts = "|".join((*tools, "answer"))
+    return re.compile(rf"\s*<think>[^<]*</think>\s*<({acts})>[^<]*</\1>\s*")
+
+
 def _advance_by_model(state: str, text: str, tags: re.Pattern[str]) -> str | None:
     opened: str | None = None
     done = 0
@@ -147,12 +159,14 @@ def _advance_by_model(state: str, text: str, tags: re.Pattern[str]) -> str | Non
 
 
 def _advance_by_env(state: str, text: str) -> str | None:
-    if not text.strip():
-        return state
     inner = text.strip()
+    if not inner:
+        return state
     block = _BLOCKS.get(state)  # a tool's name is the state after its call
+    if block is None:
+        return None
     whole = inner.startswith(f"<{block}>") and inner.endswith(f"</{block}>")
-    return "informed" if block and whole else None
+    return "informed" if whole else None
 
 
 class Searched(Protocol):
@@ -170,18 +184,18 @@ class Searched(Protocol):
 
 
 def is_answer_shown(state: Searched, question: Question) -> bool:
-    """Whether an information block holds an accepted answer."""
-    return any(holds_answer(block, question.answers) for block in state.shown)
+    """Whether an information block holds an accepted answer; the last one does most often."""
+    return any(holds_answer(block, question.answers) for block in reversed(state.shown))
 
 
 def count_evidence(state: Searched, question: Question) -> int:
     """How many facts of the plan were shown; without a plan, whether an answer was."""
     if not question.plan:
         return int(is_answer_shown(state, question))
-    count = 0
+    count, found = 0, state.found
     for probe in question.plan:
         for passage in probe.passages:
-            if passage in state.found:
+            if passage in found:
                 count += 1
                 break
     return count
@@ -234,9 +248,10 @@ def compute_metrics(
     """
     state, question = episode.state, episode.task.payload
     said = state.answer
+    em = 0.0 if said is None else exact_match(said, question.answers)
     found = {
-        "em": 0.0 if said is None else exact_match(said, question.answers),
-        "f1": 0.0 if said is None else f1(said, question.answers),
+        "em": em,
+        "f1": em if em or said is None else f1(said, question.answers),  # an equal one scores 1
         "recall": count_evidence(state, question) / max(len(question.plan), 1),
         "answer_shown": float(is_answer_shown(state, question)),
         "well_formed": float(said is not None and is_formed(iterate_pieces(episode))),

@@ -69,11 +69,12 @@ class TagGrammar:
         self.tags = dict(tags)
         names = "|".join(re.escape(tag) for tag in self.tags)
         self._open = re.compile(rf"<({names})>")
+        self._closings = {tag: f"</{tag}>" for tag in self.tags}
 
     @property
     def stop(self) -> tuple[str, ...]:
         """The closing tags: strings that end an action."""
-        return tuple(f"</{tag}>" for tag in self.tags)
+        return tuple(self._closings.values())
 
     @property
     def expected(self) -> str:
@@ -82,11 +83,14 @@ class TagGrammar:
 
     def parse(self, text: str) -> Tagged | Unreadable:
         """Read the action that ``text`` holds."""
-        last = {tag: text.rfind(f"</{tag}>") for tag in self.tags}
+        unclosed: list[str] = []  # no later block of these is closed either
         for found in self._open.finditer(text):
             tag, start = found[1], found.end()
-            if last[tag] >= start:
-                return Tagged(tag, text[start : text.index(f"</{tag}>", start)].strip())
+            if tag in unclosed:
+                continue
+            if (end := text.find(self._closings[tag], start)) >= 0:
+                return Tagged(tag, text[start:end].strip())
+            unclosed.append(tag)
         return Unreadable(f"{self._describe_fault(text)} Write {self.expected}.")
 
     def write(self, tag: str, content: str) -> str:

@@ -1,6 +1,11 @@
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.search_qa import rewards
 from turngym.envs.search_qa.answer_metrics import exact_match
 from turngym.envs.search_qa.rewards import Piece, Rewards, holds_answer, is_well_formed
 from turngym.envs.search_qa.text import (
@@ -123,3 +128,18 @@ def test_refusals() -> None:
         Rewards(outcome="EM!")
     with pytest.raises(BadValueError, match="structure_score is 2"):
         Rewards(structure_score=2)
+
+
+TAGS = ("think", "search", "python", "answer", "information")
+BITS = ("<", "a < b", " ", "\n", "\u2003", "x")
+PARTS = st.sampled_from([*(f"<{s}{tag}>" for tag in TAGS for s in ("", "/")), *BITS])
+USUAL = st.sampled_from([SEARCH, Piece(RIGHT, True), FOUND, Piece(" ", False), Piece("", True)])
+PIECE = USUAL | st.builds(Piece, st.lists(PARTS, max_size=8).map("".join), st.booleans())
+
+
+@given(st.lists(PIECE, max_size=5), st.sampled_from([("search",), ("search", "python")]))
+def test_the_usual_form_is_read_as_all_others(pieces: list[Piece], tools: tuple[str, ...]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rewards, "_compile_usual", lambda _: re.compile("(?!)"))
+        formed = is_well_formed(pieces, tools)
+    assert is_well_formed(pieces, tools) == formed
