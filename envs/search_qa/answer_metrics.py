@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PUNCTUATION = str.maketrans("\n", " ", string.punctuation)
+"""Line ends become blanks: the blocks of passages then go the shorter way below as well."""
 _ARTICLE_WORDS = frozenset({"a", "an", "the"})
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
