@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,6 +57,14 @@ class Question:
     kind: str = ""
     hops: int = 0
     plan: tuple[Probe, ...] = ()
+
+
+class _FactColumn(NamedTuple):
+    """A relation and its objects, by subject; whether they are things, which lead on."""
+
+    relation: Relation
+    objects: list[int]
+    leads_on: bool
 
 
 class Drawer:
@@ -114,8 +122,9 @@ class Drawer:
             return None
         text = write_question(self.world, query)
         said = f" {normalise_answer(text)} "
-        if any(f" {normalise_answer(answer)} " in said for answer in accepted):
-            return None
+        for answer in accepted:
+            if f" {normalise_answer(answer)} " in said:
+                return None
         searches = tuple(dict.fromkeys(plan))
         if not self._is_findable(searches):
             return None
@@ -125,10 +134,13 @@ class Drawer:
         """Whether a plain query per step brings its evidence among the first passages."""
         queries = [f"{probe.subject} {probe.keyword}" for probe in searches]
         found = self.world.index.search(queries, _FOUND_WITHIN)
-        return all(
-            any(hit.id in probe.passages for hit in hits)
-            for probe, hits in zip(searches, found, strict=True)
-        )
+        for probe, hits in zip(searches, found, strict=True):
+            for hit in hits:
+                if hit.id in probe.passages:
+                    break
+            else:
+                return False
+        return True
 
     def _prepare(self) -> None:
         """Lists that drawing needs again and again."""
@@ -139,9 +151,11 @@ class Drawer:
         for row in graph.facts.values():
             has |= row != NONE
         self.starts = [np.flatnonzero(has & (graph.pools == pool)).tolist() for pool in range(3)]
-        self.onward = [
-            [r for r in relations if r.literal is None] for relations in schema.relations_of
+        self.any_facts = [
+            [_FactColumn(r, self.rows[r.key], r.literal is None) for r in relations]
+            for relations in schema.relations_of
         ]
+        self.onward = [[fact for fact in facts if fact.leads_on] for facts in self.any_facts]
         self.ordered = [r for r in schema.relations if r.order is not None]
         self.having = {
             r.key: [
@@ -178,18 +192,21 @@ def _group_by_size(listing: Listing, world: World, pool: int) -> tuple[Listing, 
     return listing, [groups[size] for size in sorted(groups)]
 
 
+def _draw_uniforms(rng: np.random.Generator) -> Iterator[float]:
+    """Uniform numbers from [0, 1) without end; a block of them costs little more than one."""
+    while True:
+        yield from reversed(rng.random(64).tolist())
+
+
 class _Maker:
     """One draw: random steps over the graph, None where a step leads nowhere."""
 
     def __init__(self, drawer: Drawer, pool: int, rng: np.random.Generator) -> None:
         self.d, self.pool = drawer, pool
-        # One block of uniform numbers is an order cheaper than as many single draws.
-        self._rng, self._dice = rng, rng.random(64).tolist()
+        self._uniform = _draw_uniforms(rng).__next__
 
     def roll(self, sides: int) -> int:
-        if not self._dice:
-            self._dice = self._rng.random(64).tolist()
-        return int(self._dice.pop() * sides)
+        return int(self._uniform() * sides)
 
     def make(self, kind: str, count: int) -> Query | None:
         if kind == "bridge":
@@ -239,17 +256,19 @@ class _Maker:
     def intersection(self, count: int) -> Query | None:
         thing = self._pick(self.d.starts[self.pool])
         kind = self.d.kinds[thing]
-        facts = [r for r in self.d.onward[kind] if self.d.rows[r.key][thing] != NONE]
+        facts = [fact for fact in self.d.onward[kind] if fact.objects[thing] != NONE]
         if len(facts) < 2:
             return None
         i, j = self.roll(len(facts)), self.roll(len(facts))
-        first, second = facts[min(i, j)], facts[max(i, j)]
+        if i == j:
+            return None
+        (first, ones, _), (second, others, _) = facts[min(i, j)], facts[max(i, j)]
         places = self.d.world.places
-        if i == j or places[first.key][thing] != places[second.key][thing]:
+        if places[first.key][thing] != places[second.key][thing]:
             return None
         before = self.roll(min(count - 2, 1) + 1)
-        a = self._reach(self.d.rows[first.key][thing], before)
-        b = Named(self.d.rows[second.key][thing])
+        a = self._reach(ones[thing], before)
+        b = Named(others[thing])
         if a is None:
             return None
         only = Only(kind, (first, a), (second, b))
@@ -261,20 +280,22 @@ class _Maker:
     def _walk(
         self, of: Thing, at: int, steps: int, seen: set[int], but: tuple[Relation, ...] = ()
     ) -> Thing | None:
-        """Follow ``steps`` random facts from ``at``; all but the last lead to things not seen."""
+        """Follow ``steps`` random facts from ``at``; all but the last lead to things not seen.
+
+        What is seen on the way is added to ``seen``.
+        """
         for left in range(steps - 1, -1, -1):
-            kind = self.d.kinds[at]
-            options = self.d.onward[kind] if left else self.d.world.schema.relations_of[kind]
+            options = (self.d.onward if left else self.d.any_facts)[self.d.kinds[at]]
             if not options:
                 return None
-            relation = self._pick(options)
-            value = self.d.rows[relation.key][at]
+            relation, objects, leads_on = self._pick(options)
+            value = objects[at]
             if value == NONE or relation in but:
                 return None
-            if relation.literal is None and value in seen:
+            if leads_on and value in seen:
                 return None
             of, at = Follow(relation, of), value
-            seen = seen | {value}
+            seen.add(value)
         return of
 
     def _reach(self, thing: int, steps: int) -> Thing | None:
@@ -294,4 +315,4 @@ class _Maker:
         return None if of is None else Follow(relation, of)
 
     def _pick(self, options: Sequence[T]) -> T:
-        return options[self.roll(len(options))]
+        return options[int(self._uniform() * len(options))]

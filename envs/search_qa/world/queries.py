@@ -171,16 +171,18 @@ def count_hops(query: Query) -> int:
     match query:
         case Named():
             return 0
-        case Follow(relation, Extreme(compared)) if relation is compared:
-            return count_hops(query.of)  # the value was read when the two were compared
-        case Count(_, of) | Follow(_, of):
+        case Follow(relation, of):
+            # the value was read when the two were compared
+            known = isinstance(of, Extreme) and of.relation is relation
+            return count_hops(of) + (not known)
+        case Count(_, of):
             return count_hops(of) + 1
         case Only(_, (_, a), (_, b)) | Extreme(_, a, b, _):
             return count_hops(a) + count_hops(b) + 2
 
 
 def _find_object(world: World, relation: Relation, thing: int | None) -> int | None:
-    value = NONE if thing is None else int(world.graph.facts[relation.key][thing])
+    value = NONE if thing is None else world.graph.facts[relation.key].item(thing)
     return None if value == NONE else value
 
 
@@ -210,7 +212,7 @@ def _find_title(world: World, thing: int | None) -> str:
 
 
 def _find_passage(world: World, key: str, thing: int | None) -> str:
-    return str(NONE if thing is None else int(world.places[key][thing]))
+    return str(NONE if thing is None else world.places[key].item(thing))
 
 
 def _make_probe(world: World, thing: int | None, asked: Relation | Listing) -> Probe:
