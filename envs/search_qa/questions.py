@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -192,21 +192,18 @@ def _group_by_size(listing: Listing, world: World, pool: int) -> tuple[Listing, 
     return listing, [groups[size] for size in sorted(groups)]
 
 
-def _draw_uniforms(rng: np.random.Generator) -> Iterator[float]:
-    """Uniform numbers from [0, 1) without end; a block of them costs little more than one."""
-    while True:
-        yield from reversed(rng.random(64).tolist())
-
-
 class _Maker:
     """One draw: random steps over the graph, None where a step leads nowhere."""
 
     def __init__(self, drawer: Drawer, pool: int, rng: np.random.Generator) -> None:
         self.d, self.pool = drawer, pool
-        self._uniform = _draw_uniforms(rng).__next__
+        # One block of uniform numbers is an order cheaper than as many single draws.
+        self._rng, self._dice = rng, rng.random(64).tolist()
 
     def roll(self, sides: int) -> int:
-        return int(self._uniform() * sides)
+        if not self._dice:
+            self._dice = self._rng.random(64).tolist()
+        return int(self._dice.pop() * sides)
 
     def make(self, kind: str, count: int) -> Query | None:
         if kind == "bridge":
@@ -315,4 +312,4 @@ class _Maker:
         return None if of is None else Follow(relation, of)
 
     def _pick(self, options: Sequence[T]) -> T:
-        return options[int(self._uniform() * len(options))]
+        return options[self.roll(len(options))]
