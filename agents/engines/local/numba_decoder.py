@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 
 from ...models.loops.parts import bits
+from ...models.size import is_large
 from ..sampling import Draws
-from .forward import Ids
+from .forward import Ids, round_up
 from .kv_cache import CacheShape, KvPool
 from .numba_kernels import BLOCK, add_normed_unit, add_unit, head_kernels
 from .packed_decoder import Attend, FastDecoder
@@ -49,6 +51,7 @@ class NativeDecoder(FastDecoder):
             torch.view_as_real(turns).numpy() for turns in self._weights.turns
         ]
         self._take_norms()
+        self._pads = not is_large(model)
         self._nothing = bits(torch.zeros((0, 0), dtype=dtype))
 
     @property
@@ -82,14 +85,14 @@ class NativeDecoder(FastDecoder):
         """Feed one token to each of some rows of the pool, see :class:`Forward`."""
         slots = np.stack([rows, pool.lengths[rows]])  # C order, as the loops are compiled for
         cache, scale = bits(pool.data), np.float32(self._scale)
+        out, out_bits = self._zeros(len(rows), self._n_q * self._dim)
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
-            out = torch.empty((len(rows), self._n_q * self._dim), dtype=self._dtype)
             given, window = (bits(q), cache[layer], slots, scale), self._blocks[layer].window
             if window is None:
-                self._kernels.look(*given, bits(out))
+                self._kernels.look(*given, out_bits)
             else:
-                self._kernels.look_back(*given, window, bits(out))
+                self._kernels.look_back(*given, window, out_bits)
             return out
 
         return self._run(pool, torch.from_numpy(tokens), torch.from_numpy(slots), attend)
@@ -111,31 +114,55 @@ class NativeDecoder(FastDecoder):
         attend: Attend,
         last: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """As in :class:`FastDecoder`."""
-        cache = bits(pool.data)
+        """As in :class:`FastDecoder`, the products with rows of zeros behind the tokens.
+
+        oneDNN compiles a product anew for each number of rows, which takes longer than to multiply
+        with a small model; padded numbers come again.
+        """
+        cache, where, rows = bits(pool.data), slots.numpy(), len(ids)
         hidden = self._weights.embedded(ids)
-        q = torch.empty((len(ids), self._n_q, self._dim), dtype=self._dtype)
-        unit = torch.empty(hidden.shape, dtype=self._dtype)
-        add_unit(bits(hidden), self._nothing, self._least, bits(unit))
+        q = torch.empty((rows, self._n_q, self._dim), dtype=self._dtype)
+        q_bits = bits(q)
+        unit, unit_bits = self._zeros(rows, self._weights.width)
+        add_unit(hidden.numpy(), self._nothing, self._least, unit_bits)
         for number, (layer, norms) in enumerate(zip(self._blocks, self._norms, strict=True)):
-            qkv, angles = bits(layer.qkv(unit)), self._angles[layer.angles]
-            self._kernels.enter(qkv, angles, slots.numpy(), norms, cache[number], bits(q))
+            qkv, angles = bits(layer.qkv(unit))[:rows], self._angles[layer.angles]
+            self._kernels.enter(qkv, angles, where, norms, cache[number], q_bits)
             if last is not None and number == len(self._blocks) - 1:
-                q, hidden, unit = q[last], hidden[last], unit[last]
+                rows, q, hidden = len(last), q[last], hidden[last]
+                unit, unit_bits = self._zeros(rows, self._weights.width)
+            seen = attend(q, number)
+            if len(seen) < len(unit):
+                seen = F.pad(seen, (0, 0, 0, len(unit) - len(seen)))
             norm_out, norm_down = self._behind_of[number]
-            self._add(hidden, layer.out(attend(q, number)), norm_out, unit)
-            self._add(hidden, layer.mlp(unit), norm_down, unit)
-        return self._weights.head.wide(unit)
+            self._add(hidden, layer.out(seen), norm_out, unit_bits)
+            self._add(hidden, layer.mlp(unit), norm_down, unit_bits)
+        return self._weights.head.wide(unit)[:rows]
+
+    def _zeros(self, rows: int, width: int) -> tuple[torch.Tensor, npt.NDArray[Any]]:
+        """Return zeros ``[rows and padding, width]``, as a tensor and as the kernels take it."""
+        padded = padded_rows(rows) if self._pads else rows
+        out = torch.zeros((padded, width), dtype=self._dtype)
+        return out, bits(out)
 
     def _add(
-        self, hidden: torch.Tensor, delta: torch.Tensor, norm: Floats | None, unit: torch.Tensor
+        self,
+        hidden: torch.Tensor,
+        delta: torch.Tensor,
+        norm: Floats | None,
+        unit: npt.NDArray[Any],
     ) -> None:
         """Add what a block gives, normed where it has a norm behind it; ``unit`` is the norm."""
         if norm is None:
-            add_unit(bits(hidden), bits(delta), self._least, bits(unit))
+            add_unit(hidden.numpy(), bits(delta), self._least, unit)
         else:
             eps = np.float32(self._eps)
-            add_normed_unit(bits(hidden), bits(delta), norm, eps, self._least, bits(unit))
+            add_normed_unit(hidden.numpy(), bits(delta), norm, eps, self._least, unit)
+
+
+def padded_rows(n: int) -> int:
+    """Return ``n`` rounded up by at most an eighth, or to a multiple of 8: few numbers of rows."""
+    return round_up(n, max(8, 1 << n.bit_length() >> 4))
 
 
 def _floats(weight: torch.Tensor | None) -> Floats | None:

@@ -20,10 +20,15 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba")
 
+from turngym.agents.engines.local import numba_decoder
 from turngym.agents.engines.local import numba_kernels as kernels
 from turngym.agents.engines.local.forward import Piece
 from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
-from turngym.agents.engines.local.numba_decoder import NativeDecoder, why_not_native
+from turngym.agents.engines.local.numba_decoder import (
+    NativeDecoder,
+    padded_rows,
+    why_not_native,
+)
 from turngym.agents.engines.local.numba_kernels import (
     BLOCK,
     add_normed_unit,
@@ -246,6 +251,39 @@ def test_the_native_decoder_gives_the_packed_decoders_logits(
     if family != "Gemma3":  # its logits are larger
         assert off.abs().max() < limit
     assert logits[0].std() > 0.1
+
+
+@pytest.mark.parametrize("family", ["Qwen2", "Gemma3"])
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_rows_of_zeros_behind_the_tokens_change_nothing(
+    family: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = model(family, **FAMILIES[family][1])
+    texts = prompts(3, low=5)
+    logits, cached = [], []
+    for large in (False, True):
+        monkeypatch.setattr(numba_decoder, "is_large", lambda _, large=large: large)
+        decoder = NativeDecoder(net, dtype, 64)
+        assert decoder._pads is not large
+        pool = KvPool(decoder.shape, 4, 2**62)
+        rows = [row.index for row in (pool.acquire(20) for _ in texts) if row is not None]
+        with torch.inference_mode():
+            fed = decoder.feed(pool, [Piece(r, 0, t) for r, t in zip(rows, texts, strict=True)])
+            pool.lengths[rows] = [len(text) for text in texts]
+            drawn = decoder.decode(pool, np.array(rows), np.array([3, 4, 5]))
+        assert len(fed) == len(drawn) == 3
+        logits.append(torch.cat([fed, drawn]))
+        cached.append(pool.data.float())
+    torch.testing.assert_close(*logits, **close(dtype))
+    torch.testing.assert_close(*cached, **close(dtype))  # and nothing is written beside the tokens
+
+
+@given(st.integers(1, 2000))
+def test_padded_numbers_of_rows_are_few_and_near(n: int) -> None:
+    padded = padded_rows(n)
+    assert n <= padded <= max(n + 7, n * 9 // 8)
+    assert padded_rows(padded) == padded
+    assert len({padded_rows(m) for m in range(1, n + 1)}) <= 8 * n.bit_length()
 
 
 def test_a_cache_in_blocks_keeps_what_any_other_keeps() -> None:
