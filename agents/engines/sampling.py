@@ -217,9 +217,10 @@ def _draw_native(
 ) -> Drawn:
     rows, size = logits.shape
     tokens, measures = np.empty(rows, np.int64), np.empty((2, rows), np.float32)
+    settings = np.empty((2, rows), np.float32)
+    settings[0], settings[1] = temperature, uniform
     numbers = np.ascontiguousarray(logits.numpy())
-    columns = math.gcd(size, _COLUMNS)
-    kernels.sample(numbers, np.stack([temperature, uniform]), columns, tokens, measures)
+    kernels.sample(numbers, settings, math.gcd(size, _COLUMNS), tokens, measures)
     return Drawn(tokens, *measures)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -313,12 +314,14 @@ class KvPool:
         if positions == self._held and self._taken.count(0) >= wanted:
             return True
         allowed = self._rows_allowed(positions)
-        pinned = sum(row is not None and (row.busy or row is keep) for row in self._slots)
-        if pinned + wanted > allowed:
+        idle = [r for r in self._slots if r is not None and not r.busy and r is not keep]
+        taken = self._taken.count(1)
+        if taken - len(idle) + wanted > allowed:
             return False
-        taken = sum(row is not None for row in self._slots)
         while taken + wanted > allowed:
-            self._evict(keep)
+            oldest = min(idle, key=attrgetter("used"))
+            idle.remove(oldest)
+            self._evict(oldest)
             taken -= 1
         rows = self.rows
         if rows > allowed:
@@ -356,9 +359,7 @@ class KvPool:
     def _rows_allowed(self, positions: int) -> int:
         return min(self.max_rows, self.max_bytes // (positions * self.shape.bytes_per_token))
 
-    def _evict(self, keep: Row | None) -> None:
-        idle = [row for row in self._slots if row is not None and not row.busy and row is not keep]
-        row = min(idle, key=lambda r: r.used)
+    def _evict(self, row: Row) -> None:
         for handle in row.handles:
             del self._by_handle[handle]
         row.handles.clear()
