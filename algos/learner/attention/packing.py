@@ -1,9 +1,10 @@
 """A micro batch of paths as one sequence that holds every distinct token once.
 
-Tokens are the same when they belong to the same turn, never because they are equal: two paths
-that happen to sample the same action keep their own. Tokens are numbered so that a turn's follow
-each other and everything that grew from it comes right after; then a token's descendants are one
-interval, and what a token may attend to is known from two numbers.
+Turns are the same where a group's paths went the same way up to their end, whether they share a
+tree or sampled equal actions: a model computes the same for them, and gradients of several paths
+add up. Tokens are numbered so that a turn's follow each other and everything that grew from it
+comes right after; then a token's descendants are one interval, and what a token may attend to is
+known from two numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from ...core.forest import ROOT, Edge, Forest, Turn
+from ...core.forest import Forest
 
 Ids = npt.NDArray[np.int64]
 Range = tuple[int, int]
@@ -37,9 +38,8 @@ class _Node:
 def number_tokens(forest: Forest) -> list[Ids]:
     """Number every token of each path ``[n]``; numbers are equal where paths share it.
 
-    The observations that continue the same turn are one where their ids are equal (a fork copies
-    the state), and so are the first observations of a group's trees; a spawned context shares
-    nothing with any other.
+    Observations and actions that continue the same token are one where their ids are equal, and so
+    are those that start a context of the same group.
     """
     roots: list[_Node] = []
     known: dict[tuple[object, ...], _Node] = {}
@@ -53,25 +53,18 @@ def number_tokens(forest: Forest) -> list[Ids]:
     lines: list[list[_Node]] = []
     for path in forest:
         line: list[_Node] = []
-        for at, turn in zip(path.turns, forest.turns(path), strict=True):
-            here = (path.group, path.tree, at)
-            tip = line[-1] if line else None
-            if len(turn.obs_ids):
-                key = _observed(turn, here, tip)
-                line.append(tip := node(tip, key, len(turn.obs_ids)))
-            line.append(node(tip, ("action", *here), len(turn.act_ids)))
+        tip = None
+        for turn in forest.turns(path):
+            for ids in (turn.obs_ids, turn.act_ids):
+                if len(ids):
+                    after = None if tip is None else id(tip)
+                    key = path.group, after, np.asarray(ids, np.int64).tobytes()
+                    line.append(tip := node(tip, key, len(ids)))
         lines.append(line)
     _place(roots)
     return [
         np.concatenate([np.arange(n.start, n.start + n.length) for n in line]) for line in lines
     ]
-
-
-def _observed(turn: Turn, here: tuple[int, int, int], tip: _Node | None) -> tuple[object, ...]:
-    if turn.edge is Edge.SPAWN:
-        return ("spawn", *here)
-    ids = np.asarray(turn.obs_ids, np.int64).tobytes()
-    return ("start", here[0], ids) if turn.parent == ROOT else ("after", id(tip), ids)
 
 
 def _place(roots: Sequence[_Node]) -> None:

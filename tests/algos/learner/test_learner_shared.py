@@ -123,6 +123,18 @@ def test_loss_and_gradients(family: str, critic: Any) -> None:
     assert_same_update(one, other, forest)
 
 
+@pytest.mark.parametrize("critic", ["own", "shared"])
+def test_loss_and_gradients_of_paths_that_went_the_same_way(critic: Any) -> None:
+    chosen = chains(seed=2, groups=2, chains=2)
+    twice = Forest.of([replace(g, trees=g.trees * 3) for g in chosen.groups])
+    tokens = [distinct_tokens(rows_of(forest)) for forest in (chosen, twice)]
+    assert tokens[0] == tokens[1]
+    one, other = (
+        learner(everything(), critic=critic, shared_prefix=shared) for shared in (True, False)
+    )
+    assert_same_update(one, other, twice)  # every path with numbers of its own
+
+
 @pytest.mark.parametrize("window", [8, 500])
 def test_loss_and_gradients_with_sliding_windows(window: int) -> None:
     forest = branching(5)

@@ -46,14 +46,14 @@ def distinct(forest: Forest) -> int:
 # ---------------------------------------------------------------- identity
 
 
-def test_chains_share_their_prompt_and_nothing_else() -> None:
-    assert distinct(grown([act(1, 2)], [act(1, 2)], [act(1, 2)])) == 3 + 3 * 2
+def test_chains_share_their_prompt_and_equal_actions() -> None:
+    assert distinct(grown([act(1, 2)], [act(1, 3)], [act(1, 2)])) == 3 + 2 * 2
 
 
-def test_forks_that_sample_the_same_tokens_are_not_merged() -> None:
+def test_forks_that_sample_the_same_tokens_are_one() -> None:
     first = act(5, 5)
     forks = [act(6, 6, parent=0, obs=(4, 4)), act(6, 6, parent=0, obs=(4, 4))]
-    assert distinct(grown([first, *forks])) == (3 + 2) + 2 + 2 * 2
+    assert distinct(grown([first, *forks])) == (3 + 2) + 2 + 2
 
 
 def test_observations_that_differ_after_one_turn_are_apart() -> None:
@@ -61,9 +61,14 @@ def test_observations_that_differ_after_one_turn_are_apart() -> None:
     assert distinct(grown([act(5), *forks])) == (3 + 1) + 2 * (2 + 1)
 
 
-def test_equal_observations_after_different_turns_are_apart() -> None:
-    turns = [act(5), act(5), act(6, parent=0, obs=(4,)), act(6, parent=1, obs=(4,))]
+def test_equal_turns_after_different_ones_are_apart() -> None:
+    turns = [act(5), act(3), act(6, parent=0, obs=(4,)), act(6, parent=1, obs=(4,))]
     assert distinct(grown(turns)) == 3 + 2 * (1 + 1 + 1)
+
+
+def test_equal_turns_after_equal_ones_are_one() -> None:
+    turns = [act(5), act(5), act(6, parent=0, obs=(4,)), act(7, parent=1, obs=(4,))]
+    assert distinct(grown(turns)) == 3 + 1 + 1 + 2
 
 
 def test_first_observations_that_differ_are_apart() -> None:
@@ -75,10 +80,10 @@ def test_groups_share_nothing() -> None:
     assert distinct(Forest.of([one, two])) == 2 * (3 + 1)
 
 
-def test_a_spawned_context_shares_nothing_and_starts_anew() -> None:
-    turns = [act(5), act(1, parent=0, edge=Edge.SPAWN), act(1, parent=0, edge=Edge.SPAWN)]
+def test_a_spawned_context_starts_anew() -> None:
+    turns = [act(5), act(1, parent=0, edge=Edge.SPAWN), act(2, parent=0, edge=Edge.SPAWN)]
     forest = grown(turns)
-    assert distinct(forest) == 3 * (3 + 1)
+    assert distinct(forest) == 3 + 3
     rows = rows_of(forest)
     pack = Pack.of([r.ids for r in rows], [r.numbers for r in rows])
     assert [pack.depths[p].tolist() for p in pack.paths] == [[0, 1, 2, 3]] * 3
@@ -94,6 +99,24 @@ def test_a_fork_inside_an_action_shares_its_first_part() -> None:
     assert distinct(forest) == (3 + 2) + 1 + 2
     rows = rows_of(forest)
     assert [r.n_act for r in rows] == [3, 4]
+
+
+@given(st.one_of(forests(), st.integers(0, 2**20).map(branching)))
+def test_a_turn_is_one_exactly_where_a_group_went_the_same_way(forest: Forest) -> None:
+    numbers = number_tokens(forest)
+    known: dict[object, int] = {}
+    for path, line in zip(forest, numbers, strict=True):
+        way: tuple[object, ...] = (path.group,)
+        at = 0
+        for turn_ in forest.turns(path):
+            for ids in (turn_.obs_ids, turn_.act_ids):
+                if len(ids):
+                    way = (*way, tuple(ids.tolist()))
+                    first = int(line[at])
+                    assert known.setdefault(way, first) == first
+                    assert line[at : at + len(ids)].tolist() == [*range(first, first + len(ids))]
+                at += len(ids)
+    assert len(set(known.values())) == len(known)
 
 
 # ---------------------------------------------------------------- what sees what
