@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -65,10 +66,11 @@ class Expert(NoisyExpert):
         decision = _Decision(episode, env.knowledge)
         if self.draw_mistake():
             return decision.act_wrongly(self._rng)
-        action = decision.act()
-        if self.haste and decision.proposes and self._rng.random() < self.haste:
-            return decision.fulfil(decision.goal)
-        return action
+        return decision.act(self._hurries)
+
+    def _hurries(self) -> bool:
+        """Whether to make a change without asking; nothing is drawn without haste."""
+        return bool(self.haste) and self._rng.random() < self.haste
 
 
 def _replay_gold(episode: Episode[RetailState], knowledge: Knowledge) -> str:
@@ -93,10 +95,9 @@ class _Decision:
         self.customer = self.state.customer
         self.goal = get_active_goal(self.scenario, self.customer)
         self.phrases = utterances.choose_phrases(self.micro, self.customer.key)
-        self.proposes = False  # whether the action asks for a yes
 
-    def act(self) -> str:
-        """Return the right next action."""
+    def act(self, hurries: Callable[[], bool]) -> str:
+        """Return the right next action, or a change that nobody agreed to where one hurries."""
         if self.state.transferred:
             return self.phrases["handed"]
         if not self.state.user_id:
@@ -114,8 +115,7 @@ class _Decision:
             return self.phrases["tell"].format(answer=utterances.word_answer(goal))
         if (self.customer.at, self.customer.stage[self.customer.at]) in self.customer.granted:
             return self.fulfil(goal)
-        self.proposes = True
-        return self.propose(goal)
+        return self.fulfil(goal) if hurries() else self.propose(goal)
 
     def call(self, name: str, **given: Any) -> str:
         return self.tools.write(name, given)

@@ -122,9 +122,8 @@ class Drawer:
             return None
         text = write_question(self.world, query)
         said = f" {normalise_answer(text)} "
-        for answer in accepted:
-            if f" {normalise_answer(answer)} " in said:
-                return None
+        if any(f" {normalise_answer(answer)} " in said for answer in accepted):
+            return None
         searches = tuple(dict.fromkeys(plan))
         if not self._is_findable(searches):
             return None
@@ -134,13 +133,10 @@ class Drawer:
         """Whether a plain query per step brings its evidence among the first passages."""
         queries = [f"{probe.subject} {probe.keyword}" for probe in searches]
         found = self.world.index.search(queries, _FOUND_WITHIN)
-        for probe, hits in zip(searches, found, strict=True):
-            for hit in hits:
-                if hit.id in probe.passages:
-                    break
-            else:
-                return False
-        return True
+        return all(
+            any(hit.id in probe.passages for hit in hits)
+            for probe, hits in zip(searches, found, strict=True)
+        )
 
     def _prepare(self) -> None:
         """Lists that drawing needs again and again."""

@@ -192,10 +192,10 @@ def count_evidence(state: Searched, question: Question) -> int:
     """How many facts of the plan were shown; without a plan, whether an answer was."""
     if not question.plan:
         return int(is_answer_shown(state, question))
-    count, found = 0, state.found
+    count = 0
     for probe in question.plan:
         for passage in probe.passages:
-            if passage in found:
+            if passage in state.found:
                 count += 1
                 break
     return count
