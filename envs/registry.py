@@ -154,21 +154,24 @@ _ENVIRONMENTS = (
     EnvironmentSpec(
         id="ScienceWorld-v0",
         entry_point="turngym.envs.science_world.env:ScienceWorld",
+        expert="turngym.envs.science_world.expert:ScienceExpert",
         summary="science tasks in a simulated house: heat, circuits, plants, animals, mixing",
         reward_range=(-1.0, 1.0),
-        # The micro house has 193 training variations, which are read through within 500 small
-        # steps; the starter then solves 38 % of the dev variations (temperature 1), reading on does
-        # not help.
+        # The looker is imitated, not the expert, who names animals that nobody was shown: from the
+        # expert 500 steps learn to solve 30 % of the dev variations, from the looker as many learn
+        # 90. The starter then learns a wrong strategy: not to look around, in 97 % of the episodes.
         warm_start=WarmStart(
             starter={
+                "reader": "looker",
                 "vocab_size": 512,
                 "texts": 500,
                 "batch": 16,
-                "read_steps": 500,
-                "read_until": 0.6,
-                "read_least": 0.2,
+                "read_steps": 1000,
+                "read_until": 0.9,
                 "held_out": 97,
-                "err_steps": 0,
+                "mistakes": 0.0,
+                "habits": {"shown": True, "haste": 0.97},
+                "err_steps": 100,
             }
         ),
         matrix={

@@ -300,7 +300,7 @@ RETAIL_START = TaughtStart(
 
 SEPARATING = Suite(
     name="separating",
-    version=4,
+    version=5,
     about="settings on real environments in which recipes can be told apart, five seeds",
     recipes=ROWS,
     envs=(
@@ -323,7 +323,7 @@ SEPARATING = Suite(
         ),
         _micro(
             "ScienceWorld-v0",
-            64_000,
+            48_000,
             16,
             max_tokens=32,
             settings={"size": "micro", "max_turns": 10},

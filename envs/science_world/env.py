@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..core.env import Policy, TextEnv
@@ -247,6 +248,16 @@ class ScienceWorld(TextEnv[ScienceState, Variation]):
     def inventory(self) -> str:
         """Describe what the agent carries."""
         return self._sim.inventory(self.episode.state.house)
+
+    def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
+        """Return ``looker``: the expert, but it looks around before it names a thing.
+
+        It reads hidden state as the expert does, and is there to be imitated: what it does can be
+        told from what is shown and generally known.
+        """
+        from .expert import Looker
+
+        return {"looker": partial(Looker, 0.0)} if self.backend == "python" else {}
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
         """Return a policy that follows the task's solver.

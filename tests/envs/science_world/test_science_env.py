@@ -12,6 +12,7 @@ from turngym.envs.core.env import TextEnv
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.env import ScienceWorld
+from turngym.envs.science_world.expert import Looker
 from turngym.envs.science_world.tasks.source import (
     MICRO_TASKS,
     Variation,
@@ -139,6 +140,42 @@ def test_the_expert_solves(task: str) -> None:
         total += reward
     assert info["status"] == "solved"
     assert total == pytest.approx(1.0)
+
+
+LOOK = "look around"
+
+
+def play_out(env: ScienceWorld, player: Any, task: str) -> tuple[list[str], str]:
+    observation, info = env.reset(options={"task": task})
+    actions = []
+    while info["status"] == "running":
+        actions.append(player(env, observation, info))
+        observation, _, _, _, info = env.step(actions[-1])
+    return actions, info["status"]
+
+
+def test_the_looker_looks_wherever_it_names_a_thing_and_solves() -> None:
+    env = make()
+    for task in ("lifespan-longest-lived/4", "chemistry-mix/2", "find-plant/9", "melt/1"):
+        actions, status = play_out(env, env.baselines()["looker"](0), task)
+        assert status == "solved"
+        bare, _ = play_out(env, env.expert(), task)
+        assert [action for action in actions if action != LOOK] == bare
+        moved = [i for i, action in enumerate(actions) if action.startswith("teleport to")]
+        assert all(actions[i + 1] == LOOK for i in moved if not actions[i + 1].startswith("open "))
+        assert moved or task == "chemistry-mix/2"
+        assert actions[0] != LOOK  # the first observation has the place
+
+
+def test_haste_is_drawn_per_episode_and_does_not_look() -> None:
+    env = make(size="micro")
+    task = "lifespan-longest-lived/33"
+    assert play_out(env, Looker(haste=1.0), task) == play_out(env, env.expert(), task)
+    player = Looker(haste=0.5, seed=1)
+    looked = [LOOK in play_out(env, player, task)[0] for _ in range(60)]
+    assert 15 < sum(looked) < 45
+    with pytest.raises(BadValueError, match="haste"):
+        Looker(haste=1.5)
 
 
 def test_forks_of_a_running_episode_go_their_own_ways() -> None:
