@@ -6,8 +6,8 @@ seeds that do not count. ``ladder-state`` has other rows in the same columns: th
 what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
 recipes can be told apart; ``household`` has the rows by state in Household's micro rooms, and
-``household-critics`` repeats on other seeds what led there in ``separating``; ``turns`` is a
-setting whose start has no success. A change needs a new version.
+``household-critics`` and ``science-turns`` repeat on other seeds what led in two columns of
+``separating``; ``turns`` is a setting whose start has no success. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -292,6 +292,14 @@ def _household(tokens: int, steps: int, **changes: Any) -> SuiteEnv:
     return _micro("Household-v0", tokens, steps, max_tokens=16, settings=settings, **changes)
 
 
+def _science(**changes: Any) -> SuiteEnv:
+    """Return the micro house with 10 actions; its start names things it was not shown."""
+    settings = {"size": "micro", "max_turns": 10}
+    return _micro(
+        "ScienceWorld-v0", 48_000, 16, max_tokens=32, settings=settings, eval_tasks=97, **changes
+    )
+
+
 RETAIL_START = TaughtStart(
     settings={"mistakes": 0.0, "habits": {"haste": 0.9}, "err_steps": 40}, world={"size": "micro"}
 )
@@ -321,14 +329,7 @@ SEPARATING = Suite(
             start=RETAIL_START,
             eval_tasks=100,
         ),
-        _micro(
-            "ScienceWorld-v0",
-            48_000,
-            16,
-            max_tokens=32,
-            settings={"size": "micro", "max_turns": 10},
-            eval_tasks=97,
-        ),
+        _science(),
         _household(60_000, 15),
     ),
     seeds=(0, 1, 2, 3, 4),
@@ -363,6 +364,22 @@ HOUSEHOLD_CRITICS = Suite(
     ),
     envs=(_household(60_000, 15, rows=[]),),
     seeds=(5, 6, 7, 8, 9),
+    trials=2,
+    min_effect=0.02,
+)
+
+SCIENCE_TURNS = Suite(
+    name="science-turns",
+    version=1,
+    about="ScienceWorld's micro house, the rows that led GRPO in separating, on seeds of their "
+    "own, and GRPO at half and double the rate",
+    recipes=(
+        *ROWS[:2],
+        *_GRPO_RATES,
+        *(row for row in ROWS if row.label in ("reinforcepp", "ppo", "tarlturns")),
+    ),
+    envs=(_science(rows=[]),),
+    seeds=(5, 6, 7, 8, 9, 10, 11, 12),
     trials=2,
     min_effect=0.02,
 )
@@ -403,6 +420,7 @@ SUITES: Mapping[str, Suite] = {
         SEPARATING,
         HOUSEHOLD,
         HOUSEHOLD_CRITICS,
+        SCIENCE_TURNS,
         TURNS,
     )
 }

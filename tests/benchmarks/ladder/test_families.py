@@ -27,6 +27,7 @@ from turngym.benchmarks.ladder.suites import (
     LADDER_STALE,
     LADDER_STALE_RATES,
     LADDER_STATE,
+    SCIENCE_TURNS,
     SEPARATING,
     STALE_RATES,
     SUITES,
@@ -34,6 +35,7 @@ from turngym.benchmarks.ladder.suites import (
     is_ladder,
     sizes_of,
 )
+from turngym.benchmarks.matrix.suite import Suite
 from turngym.envs.core.errors import UnknownNameError
 
 
@@ -195,10 +197,20 @@ def guess(family: Family, size: Any, episodes: int = 4000) -> float:
     return float(twin.measure(states, tasks).mean())
 
 
-def test_what_led_is_repeated_on_seeds_of_its_own_in_the_same_column() -> None:
-    (column,) = HOUSEHOLD_CRITICS.envs
+@pytest.mark.parametrize(
+    ("again", "led"),
+    [
+        (HOUSEHOLD_CRITICS, ["reinforcepp", "ppo", "spo"]),
+        (SCIENCE_TURNS, ["reinforcepp", "ppo", "tarlturns"]),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_what_led_is_repeated_on_seeds_of_its_own_in_the_same_column(
+    again: Suite, led: list[str]
+) -> None:
+    (column,) = again.envs
     (first,) = (env for env in SEPARATING.envs if env.name == column.name)
     assert column.model_copy(update={"rows": first.rows}) == first
-    assert not set(HOUSEHOLD_CRITICS.seeds) & set(SEPARATING.seeds)
-    repeated = [row.label for row in HOUSEHOLD_CRITICS.recipes if row in SEPARATING.recipes]
-    assert repeated == ["grpo", "grpo again", "reinforcepp", "ppo", "spo"]
+    assert not set(again.seeds) & set(SEPARATING.seeds)
+    repeated = [row.label for row in again.recipes if row in SEPARATING.recipes]
+    assert repeated == ["grpo", "grpo again", *led]
