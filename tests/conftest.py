@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # a busy machine is no fault of a strategy or of a law
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("brief", _PATIENT, max_examples=60)
+settings.register_profile("thorough", _PATIENT, max_examples=1000)  # --hypothesis-profile thorough
+settings.load_profile("brief")
 
 pytest_plugins = ["helpers.browser", "helpers.letters_world"]  # the latter registers Letters-v0
 

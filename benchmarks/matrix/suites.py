@@ -154,7 +154,7 @@ def _quick(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
 
 QUICK = Suite(
     name="quick",
-    version=3,
+    version=4,
     about="every recipe on every world at micro size: does it run, and how does the report look",
     recipes=_rows(_QUICK_RECIPES),
     envs=_columns("quick", _quick),
@@ -190,7 +190,7 @@ def _own_starter(row: EnvironmentSpec, settings: Mapping[str, Any]) -> TaughtSta
 
 STANDARD = Suite(
     name="standard",
-    version=3,
+    version=4,
     about="small taught models that learn for real, five seeds, on one workstation",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("standard", _standard),
@@ -253,7 +253,7 @@ def _lm(
 
 LM = Suite(
     name="lm",
-    version=3,
+    version=4,
     about="SmolLM2-135M on full environments after imitation: some 270 hours of two cores in all",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=(
