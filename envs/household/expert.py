@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..core.noisy_expert import NoisyExpert
-from ..core.settings import check_number
+from ..core.noisy_expert import HastyExpert
 from .engine.game import LIGHT, NONE, TWO, walk_bits
 from .engine.planner import (
     PUT,
@@ -34,7 +33,7 @@ _UNLIKELY = 1e-3
 Likelihood = Mapping[str, Mapping[str, float]]
 
 
-class Expert(NoisyExpert):
+class Expert(HastyExpert):
     """The oracle: reads where everything is and does the shortest plan.
 
     Args:
@@ -50,22 +49,13 @@ class Expert(NoisyExpert):
         BadValueError: ``mistakes`` or ``haste`` is no probability.
     """
 
-    def __init__(
-        self, mistakes: float = 0.0, seed: int = 0, *, shown: bool = False, haste: float = 0.0
-    ) -> None:
-        super().__init__(mistakes, seed)
-        self.shown = shown
-        self.haste = check_number("haste", haste, "expert", min=0, max=1)
-        self._hurries = False
-
     def choose_action(self, env: Any) -> str:
         """Return the next command of the episode in ``env``; a look where nothing wins."""
         state = env.episode.state.house
-        if self.haste and not env.episode.steps:
-            self._hurries = self._rng.random() < self.haste
+        hurries = self.draw_haste(env)
         if self.draw_mistake():
             return self._choose_other(state, env.words)
-        if self._hurries and (command := self._hurry(state, env)):
+        if hurries and (command := self._hurry(state, env)):
             return command
         return self.find_best(state, env)
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.episode import Step
-from ..core.noisy_expert import NoisyExpert
-from ..core.settings import check_number
+from ..core.noisy_expert import HastyExpert
 from .engine.action_lists import list_legal_actions
 from .house.state import HouseState
 from .tasks.solvers.solve import LOST, plan_action
@@ -21,7 +20,7 @@ _UNCOVERING = ("go to", "teleport to", "open ")
 """Behind these there is something that the reply does not show."""
 
 
-class ScienceExpert(NoisyExpert):
+class ScienceExpert(HastyExpert):
     """Does what the task's solver says next, from the hidden state of the episode.
 
     Args:
@@ -36,24 +35,15 @@ class ScienceExpert(NoisyExpert):
         BadValueError: ``mistakes`` or ``haste`` is no probability.
     """
 
-    def __init__(
-        self, mistakes: float = 0.0, seed: int = 0, *, shown: bool = False, haste: float = 0.0
-    ) -> None:
-        super().__init__(mistakes, seed)
-        self.shown = shown
-        self.haste = check_number("haste", haste, "expert", min=0, max=1)
-        self._hurries = False
-
     def choose_action(self, env: Any) -> str:
         """Return the next action of the episode in ``env``."""
         house: HouseState = env.episode.state.house
         steps = env.episode.steps
-        if self.haste and not steps:
-            self._hurries = self._rng.random() < self.haste
+        hurries = self.draw_haste(env)
         if self.draw_mistake():
             return self._wrong(house)
         action = plan_action(house)
-        looks = self.shown and not self._hurries and house.pending is None
+        looks = self.shown and not hurries and house.pending is None
         if looks and not action.startswith(_ON_THE_WAY) and not _has_looked(steps):
             return LOOK
         return action
