@@ -217,7 +217,11 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return NO_TERMS
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
-        """Return scripted policies that read no hidden state, by name; each is made from a seed."""
+        """Return scripted policies by name, each made from a seed.
+
+        They are there to be compared with, and to be imitated where the expert cannot be; one that
+        reads hidden state says so.
+        """
         return {}
 
     def expert(self, mistakes: float = 0.0, seed: int = 0) -> Policy:
