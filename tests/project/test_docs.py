@@ -76,8 +76,13 @@ def run(words: list[str]) -> None:
     [("import nothing_like_this", "nothing_like_this"), ("def broken(:", "SyntaxError")],
 )
 def test_a_plugin_that_does_not_run_says_why(
-    code: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    code: str,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))  # the file's folder is added
     file = tmp_path / "mine.py"
     file.write_text(code)
     assert main(["train", "--plugin", str(file)]) == 2
