@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.episode import Step
+from ..core.errors import BadValueError
 from ..core.noisy_expert import HastyExpert
 from .engine.action_lists import list_legal_actions
 from .house.state import HouseState
@@ -29,11 +30,21 @@ class ScienceExpert(HastyExpert):
         shown: Look around in every place that it comes to, and after it has opened something,
             before it names a thing there: then its actions follow from what was shown, as far as
             it is generally known where things are and how long animals live.
-        haste: Probability per episode of a wrong strategy: not to look, whatever ``shown`` says.
+        haste: Probability per episode of a wrong strategy: not to look. It needs ``shown``.
 
     Raises:
-        BadValueError: ``mistakes`` or ``haste`` is no probability.
+        BadValueError: ``mistakes`` or ``haste`` is no probability, or ``haste`` without ``shown``.
     """
+
+    def __init__(
+        self, mistakes: float = 0.0, seed: int = 0, *, shown: bool = False, haste: float = 0.0
+    ) -> None:
+        super().__init__(mistakes, seed, shown=shown, haste=haste)
+        if haste and not shown:
+            raise BadValueError(
+                f"ScienceWorld expert: haste is {haste} without shown; expected 0, or shown=True: "
+                "in a hurry it does not look around, which it never does without shown."
+            )
 
     def choose_action(self, env: Any) -> str:
         """Return the next action of the episode in ``env``."""

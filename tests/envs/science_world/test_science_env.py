@@ -12,7 +12,7 @@ from turngym.envs.core.env import TextEnv
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.science_world.engine.step import digest_house
 from turngym.envs.science_world.env import ScienceWorld
-from turngym.envs.science_world.expert import Looker
+from turngym.envs.science_world.expert import Looker, ScienceExpert
 from turngym.envs.science_world.tasks.source import (
     MICRO_TASKS,
     Variation,
@@ -176,6 +176,8 @@ def test_haste_is_drawn_per_episode_and_does_not_look() -> None:
     assert 15 < sum(looked) < 45
     with pytest.raises(BadValueError, match="haste"):
         Looker(haste=1.5)
+    with pytest.raises(BadValueError, match="without shown"):
+        ScienceExpert(haste=0.5)
 
 
 def test_forks_of_a_running_episode_go_their_own_ways() -> None:
