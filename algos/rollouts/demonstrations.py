@@ -118,12 +118,11 @@ class SpokenDemonstrations(Demonstrations):
         """Refuse an environment without this player.
 
         Raises:
-            BadValueError: There is no expert.
-            UnknownNameError: There is no such baseline.
+            BadValueError: There is no expert, nor a baseline of the player's name.
+            UnknownNameError: There is an expert, but no such baseline.
         """
-        if self.player == EXPERT:
+        if self.player not in env.baselines():
             super().check(env)
-        else:
             scripted(self.player, 0, env)
 
     def make_player(self, env: TextEnv[Any, Any], seed: int) -> Policy:

@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from helpers.forests import tree, turn
+from helpers.letters_world import Letters
 from helpers.training_runs import Killed, config, final_weights, kill_after, numbers, run, same
 from helpers.walk_world import DiceEngine, Walk, WalkRenderer
 
@@ -23,14 +24,14 @@ from turngym.algos.core.forest import Edge, Forest, Group, Tree
 from turngym.algos.core.protocols import Start
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.recipes import dapo, make_recipe, pasa, ppo, sft, spo
-from turngym.algos.rollouts import Demonstrations, EpisodeRunner
+from turngym.algos.rollouts import Demonstrations, EpisodeRunner, SpokenDemonstrations
 from turngym.algos.rollouts.collect import play_step
 from turngym.algos.rollouts.step_limits import Played, StepLimits
 from turngym.algos.rollouts.task_order import OrderedTasks
 from turngym.algos.rollouts.value_tracker import BetaMemory
 from turngym.algos.runs.metrics import OF_SAMPLING
 from turngym.algos.training.trainer import Trainer
-from turngym.envs.core.errors import BadValueError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 
 def test_the_expert_s_episodes_are_rendered_as_the_model_would_write_them(
@@ -99,6 +100,10 @@ def test_a_world_without_an_expert_is_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(BadValueError, match="no scripted expert"):
         Demonstrations().check(Walk(2))
+    with pytest.raises(BadValueError, match="no scripted expert"):
+        SpokenDemonstrations(player="looker").check(Walk(2))
+    with pytest.raises(UnknownNameError, match="'looker'"):
+        SpokenDemonstrations(player="looker").check(Letters())
     monkeypatch.delattr("helpers.letters_world.Letters.expert")
     with pytest.raises(BadValueError, match="no scripted expert"):
         Trainer(config(tiny_model, recipe=little(sft())), tmp_path / "run")
