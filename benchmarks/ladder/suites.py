@@ -7,7 +7,8 @@ what was done in equal states. ``ladder-stale`` is one family with more ratios a
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
 recipes can be told apart; ``household`` has the rows by state in Household's micro rooms, and
 ``household-critics`` and ``science-turns`` repeat on other seeds what led in two columns of
-``separating``; ``turns`` is a setting whose start has no success. A change needs a new version.
+``separating``, ``retail-scale`` tries why TARL is behind in a third; ``turns`` is a setting whose
+start has no success. A change needs a new version.
 """
 
 from __future__ import annotations
@@ -306,6 +307,16 @@ RETAIL_START = TaughtStart(
 """Serves customers, and mostly makes a change without asking for the yes that the rules want."""
 
 
+def _retail(**changes: Any) -> SuiteEnv:
+    """Return the micro shop with 12 turns, from that start."""
+    common: dict[str, Any] = {
+        "settings": {"size": "micro", "max_turns": 12},
+        "start": RETAIL_START,
+        "eval_tasks": 100,
+    }
+    return _micro("Retail-v0", 80_000, 10, max_tokens=64, **common | changes)
+
+
 SEPARATING = Suite(
     name="separating",
     version=5,
@@ -320,15 +331,7 @@ SEPARATING = Suite(
             recipe_settings=_OFF_POLICY,
             rows=[BASELINE, AGAIN, "no clip", "dapo", "gspo", "reinforcepp", "ppo"],
         ),
-        _micro(
-            "Retail-v0",
-            80_000,
-            10,
-            max_tokens=64,
-            settings={"size": "micro", "max_turns": 12},
-            start=RETAIL_START,
-            eval_tasks=100,
-        ),
+        _retail(),
         _science(),
         _household(60_000, 15),
     ),
@@ -384,6 +387,26 @@ SCIENCE_TURNS = Suite(
     min_effect=0.02,
 )
 
+_UNSCALED = {**CHAINS, "credit.scale": "none"}
+RETAIL_SCALE = Suite(
+    name="retail-scale",
+    version=1,
+    about="Retail's micro shop, GRPO and TARL with and without the division by the group's "
+    "deviation, on seeds of their own",
+    recipes=(
+        *ROWS[:2],
+        SuiteRecipe(name="grpo", label="grpo unscaled", settings=_UNSCALED),
+        *(row for row in ROWS if row.label == "tarl"),
+        SuiteRecipe(name="tarl", label="tarl unscaled", settings=_UNSCALED),
+    ),
+    envs=(_retail(rows=[]),),
+    seeds=(5, 6, 7, 8, 9, 10, 11, 12),
+    trials=2,
+    min_effect=0.02,
+)
+"""The microscope's explanation of TARL's place in Retail's shop, tried: groups without a success
+have judged turns alone to compare, and the division makes these count as much as a success."""
+
 TURN_ROWS = (
     *ROWS[:2],
     SuiteRecipe(name="igpo", settings=CHAINS),
@@ -421,6 +444,7 @@ SUITES: Mapping[str, Suite] = {
         HOUSEHOLD,
         HOUSEHOLD_CRITICS,
         SCIENCE_TURNS,
+        RETAIL_SCALE,
         TURNS,
     )
 }

@@ -27,6 +27,7 @@ from turngym.benchmarks.ladder.suites import (
     LADDER_STALE,
     LADDER_STALE_RATES,
     LADDER_STATE,
+    RETAIL_SCALE,
     SCIENCE_TURNS,
     SEPARATING,
     STALE_RATES,
@@ -202,6 +203,7 @@ def guess(family: Family, size: Any, episodes: int = 4000) -> float:
     [
         (HOUSEHOLD_CRITICS, ["reinforcepp", "ppo", "spo"]),
         (SCIENCE_TURNS, ["reinforcepp", "ppo", "tarlturns"]),
+        (RETAIL_SCALE, ["tarl"]),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
