@@ -38,6 +38,9 @@ def tarl() -> Recipe:
           algorithm.
 
     Degenerate cases: where the environment never judges, S is ten times the outcome, which is GRPO.
+    Where groups hold no success their verdicts alone are compared, and divided by the deviation
+    they count as much as successes: in Retail's micro shop, where that is most groups,
+    ``credit.scale=none`` was better (``benchmarks/RESULTS.md``).
     """
     return Recipe(
         name="tarl",
