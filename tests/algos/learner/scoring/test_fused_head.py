@@ -69,9 +69,9 @@ def test_numbers_and_gradients(n: int, entries: int, heat: float, seed: int, bot
             loss = loss + mix[1].to(loss.dtype) @ entropies
         grads = torch.autograd.grad(loss, [states, weight])
         found.append([logprobs.float(), entropies.float(), *grads])
-    off = 3e-5 / min(1.0, heat) ** 2  # it divides what is rounded, and the gradient once more
+    allowed = 3e-5 / min(1.0, heat) ** 2  # it divides what is rounded, and the gradient once more
     for mine, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=off, rtol=1e-4)
+        torch.testing.assert_close(mine, theirs, atol=allowed, rtol=1e-4)
 
 
 @pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])

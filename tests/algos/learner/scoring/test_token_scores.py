@@ -45,10 +45,10 @@ def test_scores_and_gradients(n: int, width: int, heat: float, seed: int, entrop
         loss.backward()
         grads.append((logprobs.detach(), entropies.detach(), x.grad))
     # The heat divides what is rounded, logits of up to 20, and their gradient once more.
-    off = 2e-5 / min(1.0, heat) ** 2
+    allowed = 2e-5 / min(1.0, heat) ** 2
     for mine, theirs in zip(*grads, strict=True):
         assert mine is not None
-        assert torch.allclose(mine, theirs, atol=off, rtol=1e-4)
+        assert torch.allclose(mine, theirs, atol=allowed, rtol=1e-4)
 
 
 def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
