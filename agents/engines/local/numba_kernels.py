@@ -33,6 +33,8 @@ from ..sampling import BELOW_ONE
 
 BLOCK = 64
 """Positions that lie together in the cache."""
+TOGETHER = 3
+"""Query heads of one key head that attention takes at once: each key is then widened once."""
 _BELOW_ONE = np.float32(BELOW_ONE)
 
 
@@ -241,21 +243,26 @@ def _make_look(dim: int) -> Callable[..., None]:
             out: ``[rows, heads of q * dim]``, written.
         """
         group = q.shape[1] // cache.shape[2]
-        score = np.empty(cache.shape[3] * BLOCK, np.float32)
-        seen = np.empty(dim, np.float32)
+        score = np.empty((TOGETHER, cache.shape[3] * BLOCK), np.float32)
+        seen = np.empty((TOGETHER, dim), np.float32)
+        share = np.empty(TOGETHER, np.float32)
+        widens = cache.itemsize == 2
         for r in range(q.shape[0]):
             row, n = slots[0, r], slots[1, r] + 1
             blocks = (n + BLOCK - 1) // BLOCK
-            for head in range(q.shape[1]):
+            head = 0
+            while head < q.shape[1]:
                 keys, values = cache[0, row, head // group], cache[1, row, head // group]
-                for block in range(blocks):
-                    _scores(q[r, head], scale, keys[block], score[block * BLOCK :], dim)
-                share = np.float32(1) / _softmax(score, n, blocks * BLOCK)
-                seen[:] = 0
-                for block in range(blocks):
-                    _add_up(score[block * BLOCK :], values[block], seen, dim)
-                for d in range(dim):
-                    out[r, head * dim + d] = narrow(seen[d] * share, out[r, head * dim + d])
+                count = TOGETHER if widens and group - head % group >= TOGETHER else 1
+                _score_blocks(q[r, head:], scale, keys[:blocks], score, count, dim)
+                for i in range(count):
+                    share[i] = np.float32(1) / _softmax(score[i], n, blocks * BLOCK)
+                _add_up_blocks(score, values[:blocks], seen, count, dim)
+                for i in range(count):
+                    for d in range(dim):
+                        place = (head + i) * dim + d
+                        out[r, place] = narrow(seen[i, d] * share[i], out[r, place])
+                head += count
 
     return look
 
@@ -319,6 +326,60 @@ def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
                 + c * widen(values[(t + 2) * dim + d])
                 + e * widen(values[(t + 3) * dim + d])
             )
+
+
+@part
+def _score_blocks(q: Any, scale: Any, keys: Any, score: Any, count: int, dim: int) -> None:
+    """Products of ``count`` queries, 1 or 3, with all keys of some blocks."""
+    one = score[0]
+    for block in range(len(keys)):
+        if count == 1:
+            _scores(q[0], scale, keys[block], one[block * BLOCK :], dim)
+        else:
+            _scores_of_three(q, scale, keys[block], score, block * BLOCK, dim)
+
+
+@part
+def _add_up_blocks(share: Any, values: Any, seen: Any, count: int, dim: int) -> None:
+    """Add the values of some blocks for ``count`` queries, 1 or 3, into ``seen``."""
+    one, one_seen = share[0], seen[0]
+    seen[:count] = 0
+    for block in range(len(values)):
+        if count == 1:
+            _add_up(one[block * BLOCK :], values[block], one_seen, dim)
+        else:
+            _add_up_for_three(share, block * BLOCK, values[block], seen, dim)
+
+
+@part
+def _scores_of_three(q: Any, scale: Any, keys: Any, score: Any, at: int, dim: int) -> None:
+    """Products of three queries ``[3, dim]`` with the keys of a block, from ``at`` in ``score``."""
+    for i in range(TOGETHER):
+        for t in range(BLOCK):
+            score[i, at + t] = 0
+    for d in range(0, dim, 2):
+        a, b = widen(q[0, d]) * scale, widen(q[0, d + 1]) * scale
+        c, e = widen(q[1, d]) * scale, widen(q[1, d + 1]) * scale
+        f, g = widen(q[2, d]) * scale, widen(q[2, d + 1]) * scale
+        for t in range(BLOCK):
+            one, two = widen(keys[d * BLOCK + t]), widen(keys[(d + 1) * BLOCK + t])
+            score[0, at + t] += a * one + b * two
+            score[1, at + t] += c * one + e * two
+            score[2, at + t] += f * one + g * two
+
+
+@part
+def _add_up_for_three(share: Any, at: int, values: Any, seen: Any, dim: int) -> None:
+    """Add the values of a block to ``seen`` ``[3, dim]``, each times its shares from ``at`` on."""
+    for t in range(0, BLOCK, 2):
+        a, b = share[0, at + t], share[0, at + t + 1]
+        c, e = share[1, at + t], share[1, at + t + 1]
+        f, g = share[2, at + t], share[2, at + t + 1]
+        for d in range(dim):
+            one, two = widen(values[t * dim + d]), widen(values[(t + 1) * dim + d])
+            seen[0, d] += a * one + b * two
+            seen[1, d] += c * one + e * two
+            seen[2, d] += f * one + g * two
 
 
 @part

@@ -158,6 +158,7 @@ def test_add_normed_unit_norms_what_it_adds(dtype: torch.dtype) -> None:
     [
         (1, 1, 4, None),
         (2, 3, 12, None),
+        (2, 7, 12, None),
         (3, 2, 32, None),
         (2, 3, 12, 1),
         (1, 1, 4, 40),
