@@ -45,17 +45,6 @@ def keep_memory() -> bool:
     return bool(limit(M_MMAP_THRESHOLD, 2**30) and limit(M_TRIM_THRESHOLD, 2**31 - 1))
 
 
-def ask_for_large_pages() -> None:
-    """Let torch ask the system for pages of 2 MiB where a tensor has that much.
-
-    To be called before the first tensor is made: torch asks once. A large model's step writes
-    gigabytes that it did not have before, and the system hands them out in pieces of 4 KiB
-    otherwise: an eighth of its time on a virtual machine. ``THP_MEM_ALLOC_ENABLE=0`` overrules it; where a system has no such
-    pages to give, nothing changes.
-    """
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-
-
 def prepare(small: bool) -> None:
     """Call once before models are loaded.
 
@@ -64,8 +53,6 @@ def prepare(small: bool) -> None:
             unlike them does not collapse when other programs use the cores. ``OMP_NUM_THREADS``
             overrules it.
     """
-    if not small:
-        ask_for_large_pages()
     with no_collection():
         import torch
         from transformers.utils import logging

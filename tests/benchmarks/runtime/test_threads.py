@@ -1,9 +1,7 @@
 """Settings of a command's process."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -39,34 +37,3 @@ def test_freed_memory_is_used_again_without_being_mapped_anew() -> None:
     returned = mapped_again("return")  # how much one fault maps differs between systems
     assert kept < returned / 4
     assert mapped_again("give back") > returned / 4
-
-
-LARGE = """
-import resource, sys
-from turngym.benchmarks.runtime.threads import ask_for_large_pages
-if sys.argv[1] == "large":
-    ask_for_large_pages()
-import torch
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-torch.ones(2**25, dtype=torch.uint8)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-OFFERED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-
-
-@pytest.mark.skipif(
-    not OFFERED.exists() or "[madvise]" not in OFFERED.read_text(),
-    reason="large pages are not given to those that ask, or to everyone",
-)
-def test_large_tensors_lie_on_large_pages() -> None:
-    faults, unset = {}, {k: v for k, v in os.environ.items() if k != "THP_MEM_ALLOC_ENABLE"}
-    for how in ("large", "small"):
-        done = subprocess.run(
-            [sys.executable, "-c", LARGE, how],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=unset,
-        )
-        faults[how] = int(done.stdout)
-    assert faults["large"] < faults["small"] / 4
