@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,14 @@ from safetensors.torch import load_file, save_file
 
 from ...envs.core.errors import DataError
 from ..models.licences import keep_licences_of
-from ..models.loading import check_match, context_limit, load_model, load_tokenizer
+from ..models.loading import (
+    check_match,
+    context_limit,
+    has_bfloat16,
+    load_model,
+    load_tokenizer,
+)
+from ..models.size import is_large
 from ..rendering.factory import make_renderer
 from ..warm_start.imitation import in_chunks, row_attention
 from .settings import REWARD_FILE, ReadingSettings
@@ -61,6 +69,9 @@ class Reader:
 class RewardModel:
     """Scores trajectories; higher is better. The scores are unbounded, and centred by training.
 
+    Products of a large model on a CPU that computes in bfloat16 do, in training as well; weights
+    keep their format.
+
     Args:
         model: A causal language model on its device; its output layer is not used.
         tokenizer: The one that belongs to it.
@@ -93,6 +104,8 @@ class RewardModel:
         width = int(model.get_input_embeddings().embedding_dim)
         self.device = next(model.parameters()).device
         self.head = _new_head(width, seed).to(self.device)
+        on_cpu = self.device.type == "cpu"
+        self._half = on_cpu and is_large(model) and has_bfloat16(self.device)
 
     def score(self, trajectories: Sequence[Trajectory]) -> list[float]:
         """Return the reward of each trajectory.
@@ -130,7 +143,8 @@ class RewardModel:
             inputs["attention_mask"] = mask.to(self.device)
             if self.settings.padding == "left":
                 inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0).to(self.device)
-        with row_attention(self.device, ids.shape[1]):
+        half = torch.autocast("cpu", torch.bfloat16) if self._half else contextlib.nullcontext()
+        with half, row_attention(self.device, ids.shape[1]):
             return self.backbone(**inputs, use_cache=False).last_hidden_state
 
     def save(self, folder: Path | str, training: Mapping[str, Any] | None = None) -> None:

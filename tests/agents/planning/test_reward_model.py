@@ -102,6 +102,27 @@ def test_padding_changes_nothing(family: str) -> None:
     assert left_model.score([]) == []
 
 
+@pytest.mark.parametrize("padding", ["right", "left"])
+def test_large_models_multiply_in_bfloat16(padding: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = replace(READING, padding=padding)
+    plain = fresh("Llama", reading=reading)
+    monkeypatch.setattr("turngym.agents.planning.reward_model.is_large", lambda _: True)
+    monkeypatch.setattr("turngym.agents.planning.reward_model.has_bfloat16", lambda _: True)
+    half = fresh("Llama", reading=reading)
+    products: set[torch.dtype] = set()
+    for layer in half.model.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(lambda *given: products.add(given[2].dtype))
+    stories = [story("answer"), story("a longer answer", 3), story("b", 12)]
+    found = half.score(stories)
+    assert products == {torch.bfloat16}
+    wanted = plain.score(stories)
+    assert found == pytest.approx(wanted, abs=0.02)
+    assert found != wanted
+    half.rewards([[1, 2, 3], [4, 5]]).sum().backward()
+    assert {p.grad.dtype for p in half.backbone.parameters()} == {torch.float32}
+
+
 def test_the_last_position_is_read() -> None:
     made = fresh()
     ids = torch.tensor([made.reader.ids(story("answer"))])
