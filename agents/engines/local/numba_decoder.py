@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from .forward import Ids, round_up
 from .kv_cache import CacheShape, KvPool
 from .numba_kernels import BLOCK, add_normed_unit, add_unit, head_kernels
 from .packed_decoder import Attend, FastDecoder
+from .shared_blocks import find_shared_blocks
 
 Floats = npt.NDArray[np.float32]
 
@@ -52,6 +54,7 @@ class NativeDecoder(FastDecoder):
         ]
         self._take_norms()
         self._pads = not is_large(model)
+        self._reads_once = is_large(model)  # what others hold stays in the processor's cache
         self._nothing = bits(torch.zeros((0, 0), dtype=dtype))
 
     @property
@@ -82,20 +85,35 @@ class NativeDecoder(FastDecoder):
         tokens: Ids,
         draws: Draws | None = None,  # noqa: ARG002 - nothing goes anywhere
     ) -> torch.Tensor:
-        """Feed one token to each of some rows of the pool, see :class:`Forward`."""
+        """Feed one token to each of some rows of the pool, see :class:`Forward`.
+
+        With a large model keys and values that rows have in common are read once for all of them.
+        """
         slots = np.stack([rows, pool.lengths[rows]])  # C order, as the loops are compiled for
         cache, scale = bits(pool.data), np.float32(self._scale)
         out, out_bits = self._zeros(len(rows), self._n_q * self._dim)
+        look = self._together(pool, rows) if self._reads_once else self._kernels.look
 
         def attend(q: torch.Tensor, layer: int) -> torch.Tensor:
             given, window = (bits(q), cache[layer], slots, scale), self._blocks[layer].window
             if window is None:
-                self._kernels.look(*given, out_bits)
+                look(*given, out_bits)
             else:
                 self._kernels.look_back(*given, window, out_bits)
             return out
 
         return self._run(pool, torch.from_numpy(tokens), torch.from_numpy(slots), attend)
+
+    def _together(self, pool: KvPool, rows: Ids) -> Callable[..., None]:
+        """Return the loop ``look`` that reads what these rows have in common once."""
+        shared = find_shared_blocks(pool.tokens, pool.lengths, rows, BLOCK)
+        if not shared.source.size:
+            return self._kernels.look
+
+        def look(q: Any, cache: Any, slots: Any, scale: Any, out: Any) -> None:
+            self._kernels.look_together(q, cache, slots, *shared, scale, out)
+
+        return look
 
     def _past(
         self, pool: KvPool, layer: int, rows: torch.Tensor, end: int, first: int = 0

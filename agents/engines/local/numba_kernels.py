@@ -157,6 +157,7 @@ class HeadKernels:
 
     enter: Callable[..., None]
     look: Callable[..., None]
+    look_together: Callable[..., None]
     look_back: Callable[..., None]
     fetch: Callable[..., None]
 
@@ -169,7 +170,7 @@ def head_kernels(dim: int, eps: float) -> HeadKernels:
         dim: Size of a head.
         eps: Of the norms of queries and keys.
     """
-    looks = _make_look(dim), _make_look_back(dim)
+    looks = _make_look(dim), _make_look_together(dim), _make_look_back(dim)
     return HeadKernels(_make_enter(dim, eps), *looks, _make_fetch(dim))
 
 
@@ -254,10 +255,11 @@ def _make_look(dim: int) -> Callable[..., None]:
             while head < q.shape[1]:
                 keys, values = cache[0, row, head // group], cache[1, row, head // group]
                 count = TOGETHER if widens and group - head % group >= TOGETHER else 1
-                _score_blocks(q[r, head:], scale, keys[:blocks], score, count, dim)
+                _score_blocks(q[r, head:], scale, keys[:blocks], score, 0, count, dim)
                 for i in range(count):
                     share[i] = np.float32(1) / _softmax(score[i], n, blocks * BLOCK)
-                _add_up_blocks(score, values[:blocks], seen, count, dim)
+                seen[:] = 0
+                _add_up_blocks(score, 0, values[:blocks], seen, count, dim)
                 for i in range(count):
                     for d in range(dim):
                         place = (head + i) * dim + d
@@ -265,6 +267,68 @@ def _make_look(dim: int) -> Callable[..., None]:
                 head += count
 
     return look
+
+
+def _make_look_together(dim: int) -> Callable[..., None]:  # noqa: C901 - one loop nest
+    @compiled
+    def look_together(  # noqa: PLR0913 - one loop nest over arrays
+        q: Any,
+        cache: Any,
+        slots: Any,
+        order: Any,
+        depth: Any,
+        source: Any,
+        scale: Any,
+        out: Any,
+    ) -> None:
+        """As ``look``, to the bit; a block that rows have in common is read once for all of them.
+
+        Args:
+            q: ``[rows, heads of q, dim]``.
+            cache: One layer.
+            slots: Rows in the cache, positions of the queries.
+            order: int64 ``[rows]``, see :class:`~.shared_blocks.SharedBlocks`.
+            depth: int64 ``[rows]``.
+            source: int64 ``[rows, blocks]``.
+            scale: Of the scores.
+            out: Written.
+        """
+        rows, group = q.shape[0], q.shape[1] // cache.shape[2]
+        longest = (slots[1].max() // BLOCK + 1) * BLOCK
+        score = np.empty((rows, TOGETHER, longest), np.float32)
+        seen = np.empty((rows, TOGETHER, dim), np.float32)
+        share = np.empty((rows, TOGETHER), np.float32)
+        widens = cache.itemsize == 2
+        head = 0
+        while head < q.shape[1]:
+            mine = head // group
+            count = TOGETHER if widens and group - head % group >= TOGETHER else 1
+            for b, i in np.ndindex(source.shape[1], rows):
+                if b < depth[i]:
+                    r, block = order[i], cache[0, source[i, b], mine][b : b + 1]
+                    _score_blocks(q[r, head:], scale, block, score[r], b, count, dim)
+            for i in range(rows):
+                r, known = order[i], depth[i]
+                n, blocks = slots[1, r] + 1, slots[1, r] // BLOCK + 1
+                own = cache[0, slots[0, r], mine][known:blocks]
+                _score_blocks(q[r, head:], scale, own, score[r], known, count, dim)
+                for k in range(count):
+                    share[r, k] = np.float32(1) / _softmax(score[r, k], n, blocks * BLOCK)
+            seen[:] = 0
+            for b, i in np.ndindex(source.shape[1], rows):
+                if b < depth[i]:
+                    r, block = order[i], cache[1, source[i, b], mine][b : b + 1]
+                    _add_up_blocks(score[r], b, block, seen[r], count, dim)
+            for i in range(rows):
+                r, known = order[i], depth[i]
+                own = cache[1, slots[0, r], mine][known : slots[1, r] // BLOCK + 1]
+                _add_up_blocks(score[r], known, own, seen[r], count, dim)
+                for k, d in np.ndindex(count, dim):
+                    place = (head + k) * dim + d
+                    out[r, place] = narrow(seen[r, k, d] * share[r, k], out[r, place])
+            head += count
+
+    return look_together
 
 
 def _make_look_back(dim: int) -> Callable[..., None]:
@@ -329,57 +393,69 @@ def _add_up(share: Any, values: Any, seen: Any, dim: int) -> None:
 
 
 @part
-def _score_blocks(q: Any, scale: Any, keys: Any, score: Any, count: int, dim: int) -> None:
-    """Products of ``count`` queries, 1 or 3, with all keys of some blocks."""
-    one = score[0]
+def _score_blocks(  # noqa: PLR0913 - arrays of a loop
+    q: Any, scale: Any, keys: Any, score: Any, first: int, count: int, dim: int
+) -> None:
+    """Products of ``count`` queries, 1 or 3, with all keys of some blocks, ``first`` the first."""
+    one, two, three = score[0], score[1], score[2]
     for block in range(len(keys)):
+        at = (first + block) * BLOCK
         if count == 1:
-            _scores(q[0], scale, keys[block], one[block * BLOCK :], dim)
+            _scores(q[0], scale, keys[block], one[at:], dim)
         else:
-            _scores_of_three(q, scale, keys[block], score, block * BLOCK, dim)
+            _scores_of_three(q, scale, keys[block], one[at:], two[at:], three[at:], dim)
 
 
 @part
-def _add_up_blocks(share: Any, values: Any, seen: Any, count: int, dim: int) -> None:
-    """Add the values of some blocks for ``count`` queries, 1 or 3, into ``seen``."""
-    one, one_seen = share[0], seen[0]
-    seen[:count] = 0
+def _add_up_blocks(share: Any, first: int, values: Any, seen: Any, count: int, dim: int) -> None:
+    """Add the values of some blocks, from ``first`` on, for 1 or 3 queries to ``seen``."""
+    one, two, three = share[0], share[1], share[2]
+    one_seen = seen[0]
     for block in range(len(values)):
+        at = (first + block) * BLOCK
         if count == 1:
-            _add_up(one[block * BLOCK :], values[block], one_seen, dim)
+            _add_up(one[at:], values[block], one_seen, dim)
         else:
-            _add_up_for_three(share, block * BLOCK, values[block], seen, dim)
+            _add_up_for_three(one[at:], two[at:], three[at:], values[block], seen, dim)
 
 
 @part
-def _scores_of_three(q: Any, scale: Any, keys: Any, score: Any, at: int, dim: int) -> None:
-    """Products of three queries ``[3, dim]`` with the keys of a block, from ``at`` in ``score``."""
-    for i in range(TOGETHER):
-        for t in range(BLOCK):
-            score[i, at + t] = 0
-    for d in range(0, dim, 2):
+def _scores_of_three(  # noqa: PLR0913 - arrays of a loop
+    q: Any, scale: Any, keys: Any, one: Any, two: Any, three: Any, dim: int
+) -> None:
+    """Products of three queries ``[3, dim]`` with the keys of a block, ``[BLOCK]`` each."""
+    for t in range(BLOCK):
+        one[t] = 0
+        two[t] = 0
+        three[t] = 0
+    for d in range(0, dim, 4):
         a, b = widen(q[0, d]) * scale, widen(q[0, d + 1]) * scale
-        c, e = widen(q[1, d]) * scale, widen(q[1, d + 1]) * scale
-        f, g = widen(q[2, d]) * scale, widen(q[2, d + 1]) * scale
+        c, e = widen(q[0, d + 2]) * scale, widen(q[0, d + 3]) * scale
+        f, g = widen(q[1, d]) * scale, widen(q[1, d + 1]) * scale
+        h, i = widen(q[1, d + 2]) * scale, widen(q[1, d + 3]) * scale
+        j, k = widen(q[2, d]) * scale, widen(q[2, d + 1]) * scale
+        m, n = widen(q[2, d + 2]) * scale, widen(q[2, d + 3]) * scale
         for t in range(BLOCK):
-            one, two = widen(keys[d * BLOCK + t]), widen(keys[(d + 1) * BLOCK + t])
-            score[0, at + t] += a * one + b * two
-            score[1, at + t] += c * one + e * two
-            score[2, at + t] += f * one + g * two
+            u, v = widen(keys[d * BLOCK + t]), widen(keys[(d + 1) * BLOCK + t])
+            w, x = widen(keys[(d + 2) * BLOCK + t]), widen(keys[(d + 3) * BLOCK + t])
+            one[t] += a * u + b * v + c * w + e * x
+            two[t] += f * u + g * v + h * w + i * x
+            three[t] += j * u + k * v + m * w + n * x
 
 
 @part
-def _add_up_for_three(share: Any, at: int, values: Any, seen: Any, dim: int) -> None:
-    """Add the values of a block to ``seen`` ``[3, dim]``, each times its shares from ``at`` on."""
-    for t in range(0, BLOCK, 2):
-        a, b = share[0, at + t], share[0, at + t + 1]
-        c, e = share[1, at + t], share[1, at + t + 1]
-        f, g = share[2, at + t], share[2, at + t + 1]
+def _add_up_for_three(one: Any, two: Any, three: Any, values: Any, seen: Any, dim: int) -> None:
+    """Add the values of a block to ``seen`` ``[3, dim]``, each times its share ``[BLOCK]``."""
+    for t in range(0, BLOCK, 4):
+        a, b, c, e = one[t], one[t + 1], one[t + 2], one[t + 3]
+        f, g, h, i = two[t], two[t + 1], two[t + 2], two[t + 3]
+        j, k, m, n = three[t], three[t + 1], three[t + 2], three[t + 3]
         for d in range(dim):
-            one, two = widen(values[t * dim + d]), widen(values[(t + 1) * dim + d])
-            seen[0, d] += a * one + b * two
-            seen[1, d] += c * one + e * two
-            seen[2, d] += f * one + g * two
+            u, v = widen(values[t * dim + d]), widen(values[(t + 1) * dim + d])
+            w, x = widen(values[(t + 2) * dim + d]), widen(values[(t + 3) * dim + d])
+            seen[0, d] += a * u + b * v + c * w + e * x
+            seen[1, d] += f * u + g * v + h * w + i * x
+            seen[2, d] += j * u + k * v + m * w + n * x
 
 
 @part
