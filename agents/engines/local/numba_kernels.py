@@ -281,17 +281,21 @@ def _make_look_together(dim: int) -> Callable[..., None]:  # noqa: C901 - one lo
         scale: Any,
         out: Any,
     ) -> None:
-        """As ``look``, to the bit; a block that rows have in common is read once for all of them.
+        """As ``look``, a block that rows have in common read once for all of them.
+
+        Equal to the bit where rows hold the same numbers for it, copied from one another; where
+        each came from a pass of its own, they differ by the rounding of those passes. Holds every
+        row's scores at once, ``look`` one row's, which small models' caches prefer.
 
         Args:
             q: ``[rows, heads of q, dim]``.
             cache: One layer.
-            slots: Rows in the cache, positions of the queries.
+            slots: int64 ``[2, rows]``: rows in the cache, positions of the queries.
             order: int64 ``[rows]``, see :class:`~.shared_blocks.SharedBlocks`.
             depth: int64 ``[rows]``.
             source: int64 ``[rows, blocks]``.
-            scale: Of the scores.
-            out: Written.
+            scale: float32, of the scores.
+            out: ``[rows, heads of q * dim]``, written.
         """
         rows, group = q.shape[0], q.shape[1] // cache.shape[2]
         longest = (slots[1].max() // BLOCK + 1) * BLOCK

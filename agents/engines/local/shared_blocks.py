@@ -3,6 +3,8 @@
 Agents of one environment begin with the same instructions, and the rollouts of a group with the
 same question. With a large model a decode step is bound by the memory's bandwidth, most of it for
 keys and values, so a block that several rows have is read for all of them together, from one place.
+Rows with the same tokens have the same keys and values, to the bit if one was copied from the
+other, otherwise up to rounding.
 """
 
 from __future__ import annotations
