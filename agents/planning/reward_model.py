@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,10 @@ class Reader:
 class RewardModel:
     """Scores trajectories; higher is better. The scores are unbounded, and centred by training.
 
-    Products of a large model on a CPU that computes in bfloat16 do, in training as well; weights
-    keep their format.
+    Asked for scores, a large model on a CPU that computes in bfloat16 multiplies in it. Training
+    does not: weights that were stored in bfloat16 lie on its grid, the few steps that preferences
+    take change most of them by less than half its spacing, and a forward pass in bfloat16 would
+    not see what the steps before it had learned.
 
     Args:
         model: A causal language model on its device; its output layer is not used.
@@ -143,9 +145,13 @@ class RewardModel:
             inputs["attention_mask"] = mask.to(self.device)
             if self.settings.padding == "left":
                 inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0).to(self.device)
-        half = torch.autocast("cpu", torch.bfloat16) if self._half else contextlib.nullcontext()
-        with half, row_attention(self.device, ids.shape[1]):
+        with self._products(), row_attention(self.device, ids.shape[1]):
             return self.backbone(**inputs, use_cache=False).last_hidden_state
+
+    def _products(self) -> AbstractContextManager[Any]:
+        if self._half and not torch.is_grad_enabled():
+            return torch.autocast("cpu", torch.bfloat16)
+        return nullcontext()
 
     def save(self, folder: Path | str, training: Mapping[str, Any] | None = None) -> None:
         """Write a folder for :func:`open_reward_model`.
