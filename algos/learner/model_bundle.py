@@ -305,6 +305,9 @@ class Models:
             needed = None if everywhere or not self._lean else batch.read_positions()
             for lean in self._lean:
                 stack.enter_context(lean.within(needed))
+            for one in (self.tokens, self.reference):
+                if one is not None and one.layers is not None:
+                    stack.enter_context(one.layers.reading(needed))
             yield
 
     def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
@@ -379,7 +382,7 @@ class Models:
         return [LeanLayers(model) for model in models]
 
     def _quick_layers(self) -> PackedLayers | None:
-        """Let large models on a CPU compute packs by layers of our own; return the policy's."""
+        """Let models on a CPU compute packs by layers of our own; return the policy's."""
         if not self.team.alone or self.unshared_because is not None:
             return None
         kept = 0 if self.settings.gradient_checkpointing else ACTIVATION_BYTES

@@ -12,23 +12,26 @@ from typing import Any
 import torch
 
 ROWS = 128
-"""Rows that one thread computes at least; bounds between threads are multiples of it."""
+"""Rows that one thread computes at least, unless said otherwise."""
 
 
-def share_rows(kernel: Callable[..., None], rows: int, *arguments: Any) -> None:
+def share_rows(
+    kernel: Callable[..., None], rows: int, *arguments: Any, piece: int = ROWS
+) -> None:
     """Call ``kernel(first, stop, *arguments)`` for parts of the rows that make up all of them.
 
     Args:
         kernel: A loop that runs without Python's lock.
         rows: How many there are.
         arguments: Given to every call.
+        piece: Rows that a call has at least; bounds between calls are multiples of it.
     """
-    pieces = -(-rows // ROWS)
+    pieces = -(-rows // piece)
     threads = min(torch.get_num_threads(), pieces)
     if threads <= 1:
         kernel(0, rows, *arguments)
         return
-    cuts = [min(rows, ROWS * (pieces * i // threads)) for i in range(threads + 1)]
+    cuts = [min(rows, piece * (pieces * i // threads)) for i in range(threads + 1)]
     first, *parts = itertools.pairwise(cuts)
     others = [_pool(os.getpid()).submit(kernel, *part, *arguments) for part in parts]
     kernel(*first, *arguments)

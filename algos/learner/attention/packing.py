@@ -108,6 +108,48 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FlatBlocks:
+    """Blocks as the loops read them.
+
+    Attributes:
+        bounds: For each block where its ranges and its spans begin and end ``[blocks, 4]``.
+        ranges: First token and one past the last of each range of a context ``[n, 2]``.
+        spans: First token and number of tokens of each span ``[n, 2]``.
+        longest: Most keys that a token sees.
+        entries: Scores of one head.
+        tokens: Tokens in spans; they come before all others.
+        window: How many tokens a token sees, itself the last.
+    """
+
+    bounds: Ids
+    ranges: Ids
+    spans: Ids
+    longest: int
+    entries: int
+    tokens: int
+    window: int
+
+    @classmethod
+    def of(cls, blocks: Sequence[Block], window: int | None = None) -> FlatBlocks:
+        """Flatten blocks; ``window`` is how many tokens of its path a token sees, None for all."""
+        bounds: list[tuple[int, int, int, int]] = []
+        ranges: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
+        longest = entries = tokens = 0
+        for block in blocks:
+            before, first = len(ranges), len(spans)
+            ranges += block.prefix
+            spans += zip(block.starts, block.lengths, strict=True)
+            bounds.append((before, len(ranges), first, len(spans)))
+            p = block.n_prefix
+            longest = max(longest, p + max(block.lengths))
+            entries += sum(n * p + n * (n + 1) // 2 for n in block.lengths)
+            tokens += sum(block.lengths)
+        tables = (np.array(t, np.int64) for t in (bounds, ranges or [(0, 0)], spans))
+        return cls(*tables, longest, entries, tokens, window or longest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Spans:
     """Maximal runs of tokens that the same paths pass through."""
 

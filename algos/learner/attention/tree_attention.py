@@ -23,7 +23,7 @@ from transformers import AttentionInterface
 
 from ....envs.core.errors import BadValueError
 from .block_attention import BlockPlan, block_attention
-from .packing import Block, Pack
+from .packing import Block, FlatBlocks, Pack
 
 How = Literal["blocks", "flex", "mask"]
 T = TypeVar("T")
@@ -43,7 +43,6 @@ class TreeLayout:
         ends: One past the last descendant of every token ``[tokens]``.
         depths: Place of every token in its path ``[tokens]``.
         longest: Tokens of the longest path.
-        plan: Work of ``"blocks"``.
         blocks: The relation as work to do, see :meth:`Pack.blocks`; of ``"blocks"`` alone.
         window: How many tokens of its path a token sees, itself the last; None for all.
         asked: Windows that layers asked :meth:`within` for.
@@ -53,11 +52,12 @@ class TreeLayout:
     ends: Tensor
     depths: Tensor
     longest: int
-    plan: BlockPlan | None
     blocks: tuple[Block, ...] = ()
     window: int | None = None
     asked: set[int | None] = field(default_factory=set)
     _mask: Tensor | BlockMask | None = None
+    _plan: BlockPlan | None = None
+    _flat: FlatBlocks | None = None
     _narrower: dict[int, TreeLayout] = field(default_factory=dict)
 
     @classmethod
@@ -66,9 +66,8 @@ class TreeLayout:
         if how is None:
             how = {"cpu": "blocks", "cuda": "flex"}.get(device.type, "mask")  # pyright: ignore[reportAssignmentType]
         blocks = pack.blocks() if how == "blocks" else ()
-        plan = BlockPlan.of(blocks, device) if how == "blocks" else None
         ends, depths = (torch.from_numpy(a).to(device) for a in (pack.ends, pack.depths))
-        return cls(how or "mask", ends, depths, int(pack.depths.max()) + 1, plan, blocks)
+        return cls(how or "mask", ends, depths, int(pack.depths.max()) + 1, blocks)
 
     def within(self, window: int | None) -> TreeLayout:
         """Return the layout for layers whose tokens see ``window`` tokens, themselves the last.
@@ -79,11 +78,21 @@ class TreeLayout:
         if window is None or window >= self.longest:
             return self
         if window not in self._narrower:
-            device = self.ends.device
-            plan = None if self.plan is None else BlockPlan.of(self.blocks, device, window)
-            made = replace(self, plan=plan, window=window, _mask=None, _narrower={})
-            self._narrower[window] = made
+            empty: dict[str, Any] = {"_mask": None, "_plan": None, "_flat": None, "_narrower": {}}
+            self._narrower[window] = replace(self, window=window, **empty)
         return self._narrower[window]
+
+    def plan(self) -> BlockPlan:
+        """Return the work of ``"blocks"`` as products."""
+        if self._plan is None:
+            self._plan = BlockPlan.of(self.blocks, self.ends.device, self.window)
+        return self._plan
+
+    def flat(self) -> FlatBlocks:
+        """Return the blocks as compiled loops read them."""
+        if self._flat is None:
+            self._flat = FlatBlocks.of(self.blocks, self.window)
+        return self._flat
 
     def mask(self) -> Tensor:
         """Return the attention mask ``[1, 1, tokens, tokens]`` (query, key), True where visible."""
@@ -191,8 +200,8 @@ def tree_attention(
     query, key, value = _one_format(query, key, value)
     layout = layout.within(more.get("sliding_window"))
     scale = more.get("scaling") or query.shape[-1] ** -0.5
-    if layout.plan is not None:
-        out = block_attention(query[0], key[0], value[0], scale, layout.plan)
+    if layout.how == "blocks":
+        out = block_attention(query[0], key[0], value[0], scale, layout.plan())
         return out[None], None
     if layout.how == "flex":
         run = _compiled_flex() if query.device.type == "cuda" else flex_attention

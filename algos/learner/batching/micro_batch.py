@@ -133,7 +133,7 @@ class MicroBatch:
         in_paths = [line[row.at] for line, row in zip(pack.paths, rows, strict=True)]
         scored, pick = np.unique(np.concatenate(in_paths), return_inverse=True)
         layout = TreeLayout.of(pack, device, how)
-        fill = _filled if layout.plan is not None else np.asarray
+        fill = _filled if layout.how == "blocks" else np.asarray
         return cls._on(
             device,
             ids=fill(pack.ids)[None],

@@ -1,4 +1,4 @@
-"""Output layer, log-probability and entropy as one function, for large vocabularies on a CPU.
+"""Output layer, log-probability and entropy as one function, on a CPU.
 
 The table of logits is made some rows at a time, in one buffer, forward and again backward; the
 layer's weights are narrowed once a pass, and not once for every piece.
@@ -23,18 +23,20 @@ def head_scores(
     weight: Tensor,
     targets: Tensor,
     temperature: float,
+    dtype: torch.dtype = torch.bfloat16,
     entropy_gradient: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Compute log-probabilities and entropies ``[n]`` in nats, float32; products in bfloat16.
+    """Compute log-probabilities and entropies ``[n]`` in nats, float32.
 
     Args:
         states: Last hidden states ``[n, hidden]``.
         weight: Of the output layer, which has no bias ``[vocabulary, hidden]``.
         targets: Token ids ``[n]``.
         temperature: Divides the logits.
+        dtype: Number format of the products.
         entropy_gradient: Whether the entropies carry gradient.
     """
-    return _HeadScores.apply(states, weight, targets, temperature, entropy_gradient)
+    return _HeadScores.apply(states, weight, targets, temperature, dtype, entropy_gradient)
 
 
 class _HeadScores(torch.autograd.Function):
@@ -45,9 +47,10 @@ class _HeadScores(torch.autograd.Function):
         weight: Tensor,
         targets: Tensor,
         temperature: float,
+        dtype: torch.dtype,
         entropy_gradient: bool,
     ) -> tuple[Tensor, Tensor]:
-        narrow, head = states.bfloat16(), weight.bfloat16()
+        narrow, head = states.to(dtype), weight.to(dtype)
         parts, compute = [], layer_parts()
         for at, logits in _pieces(len(targets), head):
             torch.mm(narrow[at], head.t(), out=logits)
@@ -56,7 +59,8 @@ class _HeadScores(torch.autograd.Function):
         logprobs, entropies, totals = torch.cat(parts, 1)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(states, weight, targets, totals, entropies)
-            ctx.temperature, ctx.entropy_gradient = temperature, entropy_gradient
+            ctx.temperature, ctx.dtype = temperature, dtype
+            ctx.entropy_gradient = entropy_gradient
         if not entropy_gradient:
             ctx.mark_non_differentiable(entropies)
         return logprobs, entropies
@@ -64,7 +68,7 @@ class _HeadScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         states, weight, targets, totals, entropies = ctx.saved_tensors
-        narrow, head = states.bfloat16(), weight.bfloat16()
+        narrow, head = states.to(ctx.dtype), weight.to(ctx.dtype)
         of_states = torch.empty_like(states)
         of_weight = torch.zeros(weight.shape) if ctx.needs_input_grad[1] else None
         compute = layer_parts()
@@ -78,7 +82,7 @@ class _HeadScores(torch.autograd.Function):
                 of_weight += logits.t() @ narrow[at]
         if of_weight is not None:
             of_weight = of_weight.to(weight.dtype)
-        return of_states, of_weight, None, None, None
+        return of_states, of_weight, None, None, None, None
 
 
 def _pieces(n: int, head: Tensor) -> Iterator[tuple[slice, Tensor]]:

@@ -1,9 +1,9 @@
-"""Loops of a large model's update on a CPU, compiled by numba: one pass over memory for each.
+"""Loops of a model's update on a CPU, compiled by numba: one pass over memory for each.
 
 What stands between the products of a layer (norms, rotary angles, gates, their gradients, and
 what the output layer's logits become) is bound by memory: torch writes down every intermediate
-result, here a row stays in the processor's cache from beginning to end. Roundings to bfloat16 are
-where :mod:`.packed_layers` has them. Rows are shared out over torch's threads; sums over rows
+result, here a row stays in the processor's cache from beginning to end. Roundings to bfloat16, where
+products are made in it, are where :mod:`.packed_layers` has them. Rows are shared out over torch's threads; sums over rows
 are made of pieces of :data:`ROWS`, so that the number of threads changes no bit.
 
 Arrays are float32, or the bits of bfloat16 in uint16. The same functions by torch alone:
@@ -179,6 +179,60 @@ def _turn_backward(
 
 
 @compiled
+def _head_norm(
+    first: int, stop: int, qkv: Any, weights: Any, queries: int, eps: Any, out: Any
+) -> None:
+    """Norm queries and keys, head by head; values are copied."""
+    heads, width = out.shape[1] // weights.shape[1], weights.shape[1]
+    keys = (heads - queries) // 2
+    for t in range(first, stop):
+        for head in range(queries + keys):
+            row = qkv[t, head * width : (head + 1) * width]
+            target = out[t, head * width : (head + 1) * width]
+            weight = weights[0 if head < queries else 1]
+            square = np.float32(0)
+            for i in range(width):
+                square += widen(row[i]) * widen(row[i])
+            scale = _ONE / np.sqrt(square / np.float32(width) + eps)
+            for i in range(width):
+                target[i] = narrow(widen(row[i]) * scale * weight[i], target[i])
+        for i in range((queries + keys) * width, out.shape[1]):
+            out[t, i] = qkv[t, i]
+
+
+@compiled
+def _head_norm_backward(
+    first: int,
+    stop: int,
+    grad: Any,
+    qkv: Any,
+    weights: Any,
+    queries: int,
+    eps: Any,
+    of_weights: Any,
+) -> None:
+    """Make the gradient of :func:`_head_norm`'s input of that of its output, in its place."""
+    heads, width = grad.shape[1] // weights.shape[1], weights.shape[1]
+    keys = (heads - queries) // 2
+    for t in range(first, stop):
+        for head in range(queries + keys):
+            row = qkv[t, head * width : (head + 1) * width]
+            slope = grad[t, head * width : (head + 1) * width]
+            which = 0 if head < queries else 1
+            weight, sums = weights[which], of_weights[t // ROWS, which]
+            square, along = np.float32(0), np.float32(0)
+            for i in range(width):
+                square += widen(row[i]) * widen(row[i])
+                along += widen(slope[i]) * weight[i] * widen(row[i])
+            scale = _ONE / np.sqrt(square / np.float32(width) + eps)
+            along *= scale * scale / np.float32(width)
+            for i in range(width):
+                g, x = widen(slope[i]), widen(row[i])
+                sums[i] += g * x * scale
+                slope[i] = narrow((g * weight[i] - x * along) * scale, slope[i])
+
+
+@compiled
 def _measure(
     first: int, stop: int, logits: Any, tops: Any, targets: Any, heat: Any, out: Any
 ) -> None:
@@ -226,19 +280,20 @@ def _slopes(
 
 
 def norm(
-    x: Tensor, weight: Tensor, eps: float, added: Tensor | None = None
+    x: Tensor, weight: Tensor, eps: float, dtype: torch.dtype, added: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return ``x + added``, and its root mean square norm in bfloat16.
+    """Return ``x + added``, and its root mean square norm in the products' number format.
 
     Args:
         x: float32 ``[tokens, n]``.
         weight: float32 ``[n]``.
         eps: Added to the mean square.
-        added: bfloat16 ``[tokens, n]``; None for nothing.
+        dtype: Of the norm and of ``added``.
+        added: ``[tokens, n]``; None for nothing.
     """
-    out = torch.empty(x.shape, dtype=torch.bfloat16)
+    out = torch.empty(x.shape, dtype=dtype)
     total = x if added is None else torch.empty_like(x)
-    more = torch.empty((0, 0), dtype=torch.bfloat16) if added is None else added
+    more = torch.empty((0, 0), dtype=dtype) if added is None else added
     arrays = (bits(t) for t in (x, more, weight))
     share_rows(_norm, len(x), *arrays, np.float32(eps), bits(total), bits(out))
     return total, out
@@ -250,7 +305,7 @@ def norm_backward(
     """Return ``beside`` plus the gradient of a norm's input, and the gradient of its weight.
 
     Args:
-        grad: Of the norm's output, bfloat16 ``[tokens, n]``.
+        grad: Of the norm's output, ``[tokens, n]``.
         x: float32 ``[tokens, n]``.
         weight: float32 ``[n]``.
         eps: Added to the mean square.
@@ -265,14 +320,14 @@ def norm_backward(
 
 
 def plus(x: Tensor, added: Tensor) -> Tensor:
-    """Return ``x + added`` in float32 of a float32 and a bfloat16 table."""
+    """Return ``x + added`` in float32 of a float32 table and another."""
     out = torch.empty_like(x)
     share_rows(_plus, len(x), bits(x), bits(added), bits(out))
     return out
 
 
 def gate(gated: Tensor) -> Tensor:
-    """Return ``silu(a) * b`` of ``[a, b]``, bfloat16 ``[tokens, 2 n]``."""
+    """Return ``silu(a) * b`` of ``[a, b]``, ``[tokens, 2 n]``."""
     out = torch.empty(len(gated), gated.shape[1] // 2, dtype=gated.dtype)
     share_rows(_gate, len(gated), bits(gated), bits(out))
     return out
@@ -291,7 +346,7 @@ def turn(
     """Return queries, keys and values with rotary angles.
 
     Args:
-        qkv: bfloat16 ``[tokens, (query heads + 2 heads) * width]``.
+        qkv: ``[tokens, (query heads + 2 heads) * width]``.
         cos: float32 ``[tokens, width / 2]``.
         sin: The same.
         scale: Multiplies the queries.
@@ -314,7 +369,7 @@ def turn_backward(
     """Return the gradient of ``qkv`` from those of what :func:`turn` returned.
 
     Args:
-        grads: Of queries in bfloat16, of keys and values in float32.
+        grads: Of queries in the format of ``qkv``, of keys and values in float32.
         cos: As in :func:`turn`.
         sin: The same.
         scale: The same.
@@ -327,11 +382,44 @@ def turn_backward(
     return out
 
 
+def head_norm(qkv: Tensor, weights: Tensor, queries: int, eps: float) -> Tensor:
+    """Return ``qkv`` with a root mean square norm of each head of its queries and keys.
+
+    Args:
+        qkv: ``[tokens, (queries + 2 keys) * width]``.
+        weights: For queries and for keys, float32 ``[2, width]``.
+        queries: Their heads.
+        eps: Added to the mean squares.
+    """
+    out = torch.empty_like(qkv)
+    arrays = bits(qkv), bits(weights), queries, np.float32(eps), bits(out)
+    share_rows(_head_norm, len(qkv), *arrays)
+    return out
+
+
+def head_norm_backward(
+    grad: Tensor, qkv: Tensor, weights: Tensor, queries: int, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient of :func:`head_norm`'s input, and that of its weights ``[2, width]``.
+
+    Args:
+        grad: Of its output; changed.
+        qkv: As given to it.
+        weights: The same.
+        queries: The same.
+        eps: The same.
+    """
+    parts = torch.zeros(-(-len(qkv) // ROWS), *weights.shape)
+    arrays = bits(grad), bits(qkv), bits(weights), queries, np.float32(eps), bits(parts)
+    share_rows(_head_norm_backward, len(qkv), *arrays)
+    return grad, parts.sum(0)
+
+
 def measure(logits: Tensor, targets: Tensor, temperature: float, out: Tensor) -> None:
     """Write log-probabilities, entropies and logarithms of the sums of exponentials.
 
     Args:
-        logits: bfloat16 ``[n, vocabulary]``.
+        logits: ``[n, vocabulary]``.
         targets: ``[n]``.
         temperature: Divides the logits.
         out: float32 ``[3, n]``.
@@ -352,7 +440,7 @@ def slopes(
     """Write the gradient of logits in their place.
 
     Args:
-        logits: bfloat16 ``[n, vocabulary]``.
+        logits: ``[n, vocabulary]``.
         targets: ``[n]``.
         temperature: Divides the logits.
         found: Logarithms of the sums of exponentials, and entropies ``[n]``.

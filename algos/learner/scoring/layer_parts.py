@@ -28,18 +28,19 @@ def layer_parts() -> ModuleType:
 
 
 def norm(
-    x: Tensor, weight: Tensor, eps: float, added: Tensor | None = None
+    x: Tensor, weight: Tensor, eps: float, dtype: torch.dtype, added: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return ``x + added``, and its root mean square norm in bfloat16.
+    """Return ``x + added``, and its root mean square norm in the products' number format.
 
     Args:
         x: float32 ``[tokens, n]``.
         weight: float32 ``[n]``.
         eps: Added to the mean square.
-        added: bfloat16 ``[tokens, n]``; None for nothing.
+        dtype: Of the norm and of ``added``.
+        added: ``[tokens, n]``; None for nothing.
     """
     total = x if added is None else x + added
-    return total, (total * _shrink(total, eps)).mul_(weight).bfloat16()
+    return total, (total * _shrink(total, eps)).mul_(weight).to(dtype)
 
 
 def norm_backward(
@@ -48,7 +49,7 @@ def norm_backward(
     """Return ``beside`` plus the gradient of a norm's input, and the gradient of its weight.
 
     Args:
-        grad: Of the norm's output, bfloat16 ``[tokens, n]``.
+        grad: Of the norm's output, ``[tokens, n]``.
         x: float32 ``[tokens, n]``.
         weight: float32 ``[n]``.
         eps: Added to the mean square.
@@ -64,16 +65,16 @@ def norm_backward(
 
 def _shrink(x: Tensor, eps: float) -> Tensor:
     square = torch.linalg.vecdot(x, x).mul_(1.0 / x.shape[-1])
-    return square.add_(eps).rsqrt_()[:, None]
+    return square.add_(eps).rsqrt_()[..., None]
 
 
 def plus(x: Tensor, added: Tensor) -> Tensor:
-    """Return ``x + added`` in float32 of a float32 and a bfloat16 table."""
+    """Return ``x + added`` in float32 of a float32 table and another."""
     return x + added
 
 
 def gate(gated: Tensor) -> Tensor:
-    """Return ``silu(a) * b`` of ``[a, b]``, bfloat16 ``[tokens, 2 n]``."""
+    """Return ``silu(a) * b`` of ``[a, b]``, ``[tokens, 2 n]``."""
     opened, inner = gated.chunk(2, -1)
     return F.silu(opened) * inner
 
@@ -93,7 +94,7 @@ def turn(
     """Return queries, keys and values with rotary angles.
 
     Args:
-        qkv: bfloat16 ``[tokens, (query heads + 2 heads) * width]``.
+        qkv: ``[tokens, (query heads + 2 heads) * width]``.
         cos: float32 ``[tokens, width / 2]``.
         sin: The same.
         scale: Multiplies the queries.
@@ -105,7 +106,7 @@ def turn(
     tokens, width = len(qkv), 2 * cos.shape[1]
     n_k = heads * width
     n_q = qkv.shape[1] - 2 * n_k
-    turning = qkv[:, : n_q + n_k].float().view(tokens, -1, 2, width // 2)
+    turning = qkv[:, : n_q + n_k].to(torch.float32, copy=True).view(tokens, -1, 2, width // 2)
     turned = torch.empty(tokens, n_q + n_k, dtype=qkv.dtype)
     _rotate(turning, cos, sin, turned.view(turning.shape), n_q // width, scale)
     parts = turned[:, :n_q], turned[:, n_q:], qkv[:, n_q + n_k :]
@@ -119,7 +120,7 @@ def turn_backward(
     """Return the gradient of ``qkv`` from those of what :func:`turn` returned.
 
     Args:
-        grads: Of queries in bfloat16, of keys and values in float32.
+        grads: Of queries in the format of ``qkv``, of keys and values in float32.
         cos: As in :func:`turn`.
         sin: The same.
         scale: The same.
@@ -127,7 +128,7 @@ def turn_backward(
     of_q, of_k, of_v = (g.transpose(0, 1).flatten(1) for g in grads)
     n_q, width = of_q.shape[1], 2 * cos.shape[1]
     turned = torch.cat([of_q.float(), of_k], 1).view(len(of_q), -1, 2, width // 2)
-    out = torch.empty(len(of_q), n_q + of_k.shape[1] + of_v.shape[1], dtype=torch.bfloat16)
+    out = torch.empty(len(of_q), n_q + of_k.shape[1] + of_v.shape[1], dtype=of_q.dtype)
     turning = out[:, : n_q + of_k.shape[1]].view(turned.shape)
     _rotate(turned, cos, -sin, turning, n_q // width, scale)
     out[:, n_q + of_k.shape[1] :] = of_v
@@ -143,11 +144,59 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, out: Tensor, queries: int, scal
     out[:, :, 1] = (b * cos).addcmul_(a, sin)
 
 
+def head_norm(qkv: Tensor, weights: Tensor, queries: int, eps: float) -> Tensor:
+    """Return ``qkv`` with a root mean square norm of each head of its queries and keys.
+
+    Args:
+        qkv: ``[tokens, (queries + 2 keys) * width]``.
+        weights: For queries and for keys, float32 ``[2, width]``.
+        queries: Their heads.
+        eps: Added to the mean squares.
+    """
+    heads, weight = _normed_heads(qkv, weights, queries)
+    wide = heads.float()
+    out = qkv.clone()
+    normed, _ = _normed_heads(out, weights, queries)
+    normed.copy_(wide * _shrink(wide, eps) * weight)
+    return out
+
+
+def head_norm_backward(
+    grad: Tensor, qkv: Tensor, weights: Tensor, queries: int, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient of :func:`head_norm`'s input, and that of its weights ``[2, width]``.
+
+    Args:
+        grad: Of its output; changed.
+        qkv: As given to it.
+        weights: The same.
+        queries: The same.
+        eps: The same.
+    """
+    heads, weight = _normed_heads(qkv, weights, queries)
+    slopes, _ = _normed_heads(grad, weights, queries)
+    shrink = _shrink(heads.float(), eps)
+    unit, wide = heads.float() * shrink, slopes.float()
+    each = (wide * unit).sum(0)
+    of_x = wide * weight
+    along = torch.linalg.vecdot(of_x, unit).mul_(-1.0 / unit.shape[-1])[..., None]
+    slopes.copy_(of_x.addcmul_(unit, along).mul_(shrink))
+    return grad, torch.stack([each[:queries].sum(0), each[queries:].sum(0)])
+
+
+def _normed_heads(qkv: Tensor, weights: Tensor, queries: int) -> tuple[Tensor, Tensor]:
+    """Return the heads that are normed ``[tokens, heads, width]``, and each one's weights."""
+    heads = qkv.view(len(qkv), -1, weights.shape[1])
+    keys = (heads.shape[1] - queries) // 2
+    repeats = torch.tensor([queries, keys])
+    return heads[:, : queries + keys], weights.repeat_interleave(repeats, 0)
+
+
 def measure(logits: Tensor, targets: Tensor, temperature: float, out: Tensor) -> None:
     """Write log-probabilities, entropies and logarithms of the sums of exponentials.
 
     Args:
-        logits: bfloat16 ``[n, vocabulary]``.
+        logits: ``[n, vocabulary]``.
         targets: ``[n]``.
         temperature: Divides the logits.
         out: float32 ``[3, n]``.
@@ -165,7 +214,7 @@ def slopes(
     """Write the gradient of logits in their place.
 
     Args:
-        logits: bfloat16 ``[n, vocabulary]``.
+        logits: ``[n, vocabulary]``.
         targets: ``[n]``.
         temperature: Divides the logits.
         found: Logarithms of the sums of exponentials, and entropies ``[n]``.

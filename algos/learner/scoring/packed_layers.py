@@ -1,29 +1,42 @@
-"""The layers of a language model of the Llama family on a CPU, for packs, in bfloat16.
+"""The layers of a language model of the Llama family on a CPU, for packs.
 
-What transformers computes under autocast, with the same roundings, for models that are bound by
-their products: q, k and v are one product and so are the gates and what they gate; each layer is
-one function whose backward pass is written out. It keeps seven tensors of a layer where autograd
-keeps thirty, and none that grows with the length of a context.
+What transformers computes, under autocast with the same roundings: q, k and v are one product and
+so are the gates and what they gate; each layer is one function whose backward pass is written out.
+It keeps seven tensors of a layer where autograd keeps thirty, and none that grows with the length
+of a context. In the last layer queries, output and MLP are computed for the tokens alone whose
+states are read.
+
+Large models, which are bound by their products, multiply in bfloat16 here, and attend by products.
+Small ones are bound by memory and calls: they multiply in float32 or bfloat16, and their short
+contexts are attended to by compiled loops.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..attention.span_attention import Span, attend, attend_backward, spans_of
+from ..attention.span_attention import attend, attend_backward, spans_of
+from ..attention.tree_attention import TreeLayout
 from ..batching.micro_batch import MicroBatch
 from ..batching.rows import Row
 from .layer_parts import layer_parts
 
-FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM")
-AGREE = 0.1
+FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
+AGREE = {torch.bfloat16: 0.1, torch.float32: 1e-4}
 """Largest distance of last hidden states, as a part of their norm: roundings differ by less."""
+MOST_KEYS = 512
+"""Keys that a token sees in the mean up to which loops take no more time than products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +53,7 @@ class _Weights:
     norm_in: Tensor
     norm_mid: Tensor
     bias: tuple[Tensor, ...]
+    norm_heads: tuple[Tensor, ...]
 
     @classmethod
     def of(cls, layer: Any) -> _Weights:
@@ -56,18 +70,19 @@ class _Weights:
             layer.input_layernorm.weight,
             layer.post_attention_layernorm.weight,
             biases,
+            (a.q_norm.weight, a.k_norm.weight) if hasattr(a, "q_norm") else (),
         )
 
     def flat(self) -> tuple[Tensor, ...]:
         return (
             *(self.q, self.k, self.v, self.out, self.gate, self.up, self.down),
-            *(self.norm_in, self.norm_mid, *self.bias),
+            *(self.norm_in, self.norm_mid, *self.bias, *self.norm_heads),
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Narrow:
-    """A layer's weights as its products take them: bfloat16, those of one input together."""
+    """A layer's weights as its products take them, those of one input together."""
 
     qkv: Tensor
     bias: Tensor | None
@@ -76,30 +91,97 @@ class _Narrow:
     down: Tensor
     norm_in: Tensor
     norm_mid: Tensor
+    norm_heads: Tensor | None
 
     @classmethod
-    def of(cls, w: _Weights) -> _Narrow:
+    def of(cls, w: _Weights, dtype: torch.dtype) -> _Narrow:
         return cls(
-            _half(w.q, w.k, w.v),
-            _half(*w.bias) if w.bias else None,
-            _half(w.out),
-            _half(w.gate, w.up),
-            _half(w.down),
+            _joined(dtype, w.q, w.k, w.v),
+            _joined(dtype, *w.bias) if w.bias else None,
+            _joined(dtype, w.out),
+            _joined(dtype, w.gate, w.up),
+            _joined(dtype, w.down),
             w.norm_in.detach().float(),
             w.norm_mid.detach().float(),
+            _joined(torch.float32, *w.norm_heads).view(2, -1) if w.norm_heads else None,
         )
+
+
+class _Attention:
+    """What sees what in a pack, as loops or as products, and for whom it is computed.
+
+    Args:
+        layout: The relation.
+        wanted: Whose results are read ``[tokens]``; products compute all.
+        scale: Multiplies the scores.
+        loops: Whether compiled loops may compute it.
+    """
+
+    def __init__(
+        self, layout: TreeLayout, wanted: npt.NDArray[np.bool_], scale: float, loops: bool
+    ) -> None:
+        self.wanted, self.scale = wanted, scale
+        self._spans = () if loops else spans_of(layout.blocks)
+        self._flat = layout.flat() if loops else None
+
+    @property
+    def of_queries(self) -> float:
+        """What queries are to be multiplied by before."""
+        return self.scale if self._flat is None else 1.0
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Return what every token sees, ``[key heads, tokens, group * width]``."""
+        if self._flat is None:
+            return attend(q, k, v, self._spans)
+        return _loops().attend(q, k, v, self._flat, self.wanted, self.scale)
+
+    def backward(
+        self, grad: Tensor, q: Tensor, k: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradients of queries, keys and values."""
+        if self._flat is None:
+            return attend_backward(grad, q, k, v, self._spans)
+        return _loops().attend_backward(grad, (q, k, v), self._flat, self.wanted, self.scale)
+
+
+@cache
+def _loops() -> ModuleType:
+    from ..attention import block_kernels
+
+    return block_kernels
+
+
+@cache
+def has_loops() -> bool:
+    """Return whether the compiled loops are there, which need numba."""
+    try:
+        _loops()
+    except ImportError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Setting:
-    """What all layers of one pass share: spans, rotary angles ``[tokens, width / 2]``."""
+    """What the layers of one pass share.
 
-    spans: tuple[Span, ...]
+    Attributes:
+        attention: What sees what.
+        cos: Rotary angles ``[tokens, width / 2]``.
+        sin: The same.
+        eps: Of the norms.
+        dtype: Number format of the products.
+        keep: Whether what the backward pass needs is kept, or computed again.
+        read: Positions whose states are computed ``[k]``, the others' are 0; None for all.
+    """
+
+    attention: _Attention
     cos: Tensor
     sin: Tensor
-    scale: float
     eps: float
+    dtype: torch.dtype
     keep: bool
+    read: Tensor | None = None
 
 
 def why_not_packed(model: Any) -> str | None:
@@ -111,6 +193,8 @@ def why_not_packed(model: Any) -> str | None:
         return "the model is not on a CPU"
     if model.config.hidden_act != "silu":
         return f"activation {model.config.hidden_act!r}"
+    if getattr(model.config, "sliding_window", None):
+        return f"a sliding window of {model.config.sliding_window} tokens"
     linears = [m for m in model.modules() if "Linear" in type(m).__name__]
     if any(type(m) is not nn.Linear or not isinstance(m.weight, nn.Parameter) for m in linears):
         return "linear layers of another kind (adapters or quantised weights)"
@@ -130,17 +214,27 @@ class PackedLayers:
     Args:
         model: One that :func:`why_not_packed` has no objection to; its weights are read anew in
             every pass.
+        dtype: Number format of the products.
         activation_bytes: What a pass may keep for its backward pass; from a pack that needs more
             the inputs of the layers alone are kept, and each layer is computed again.
+        loops: Whether compiled loops attend to short contexts.
     """
 
-    def __init__(self, model: Any, activation_bytes: int = 2**31) -> None:
+    def __init__(
+        self,
+        model: Any,
+        dtype: torch.dtype = torch.bfloat16,
+        activation_bytes: int = 2**31,
+        *,
+        loops: bool = False,
+    ) -> None:
         self._decoder = model.model
-        self.activation_bytes = activation_bytes
+        self.dtype, self.activation_bytes, self._loops = dtype, activation_bytes, loops
         first = self._decoder.layers[0].self_attn
         self._width = int(first.head_dim)
         self._scale = float(first.scaling)
         self._eps = float(self._decoder.layers[0].input_layernorm.variance_epsilon)
+        self._read: Tensor | None = None
 
     @property
     def bytes_per_token(self) -> int:
@@ -148,27 +242,54 @@ class PackedLayers:
         config, a = self._decoder.config, self._decoder.layers[0].self_attn
         halves = 2 * a.q_proj.out_features + 2 * a.k_proj.out_features
         halves += 2 * config.intermediate_size
-        return len(self._decoder.layers) * (2 * 4 * config.hidden_size + 2 * halves)
+        if hasattr(a, "q_norm"):  # queries, keys and values before their norms as well
+            halves += a.q_proj.out_features + 2 * a.k_proj.out_features
+        each = 2 * 4 * config.hidden_size + self.dtype.itemsize * halves
+        return len(self._decoder.layers) * each
+
+    @contextmanager
+    def reading(self, read: Tensor | None) -> Iterator[None]:
+        """Compute the last layer for some positions alone within the context.
+
+        Args:
+            read: Distinct positions whose last hidden states are read ``[k]``; the others' hold
+                anything finite. None for all.
+        """
+        before, self._read = self._read, read
+        try:
+            yield
+        finally:
+            self._read = before
 
     def __call__(self, batch: MicroBatch) -> Tensor:
         """Return last hidden states ``[1, tokens, hidden]`` of a pack, float32."""
-        assert batch.layout is not None
+        layout = batch.layout
+        assert layout is not None
         decoder = self._decoder
         hidden = decoder.embed_tokens(batch.ids)[0].float()
         cos, sin = decoder.rotary_emb(hidden[None], batch.positions)
-        half = self._width // 2
+        tokens, half = len(hidden), self._width // 2
+        loops = self._loops and layout.flat().entries <= MOST_KEYS * tokens
         setting = _Setting(
-            spans=spans_of(batch.layout.blocks),
+            attention=_Attention(layout, np.ones(tokens, np.bool_), self._scale, loops),
             cos=cos[0, :, :half].float().contiguous(),
             sin=sin[0, :, :half].float().contiguous(),
-            scale=self._scale,
             eps=self._eps,
-            keep=batch.ids.numel() * self.bytes_per_token <= self.activation_bytes,
+            dtype=self.dtype,
+            keep=tokens * self.bytes_per_token <= self.activation_bytes,
         )
+        last = setting
+        if self._read is not None:
+            wanted = np.zeros(tokens, np.bool_)
+            wanted[self._read.numpy()] = True
+            attention = _Attention(layout, wanted, self._scale, loops)
+            last = replace(setting, attention=attention, read=self._read)
         with torch.autocast("cpu", enabled=False):
             for layer in decoder.layers:
                 weights = _Weights.of(layer)
-                hidden = _Layer.apply(hidden, setting, _Narrow.of(weights), *weights.flat())
+                narrow = _Narrow.of(weights, self.dtype)
+                now = last if layer is decoder.layers[-1] else setting
+                hidden = _Layer.apply(hidden, now, narrow, *weights.flat())
             return decoder.norm(hidden[None])
 
     @torch.no_grad()
@@ -178,10 +299,10 @@ class PackedLayers:
         none = np.zeros(1, np.int64)
         row = Row(ids, none + 11, none, np.zeros(1, np.float32), np.arange(12))
         own = self(MicroBatch.packed([row], torch.device("cpu")))
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.dtype == torch.bfloat16):
             theirs = self._decoder(torch.from_numpy(ids)[None], use_cache=False).last_hidden_state
         off = (own - theirs.float()).norm() / theirs.float().norm()
-        return bool(off < AGREE)
+        return bool(off < AGREE[self.dtype])
 
 
 class _Layer(torch.autograd.Function):
@@ -194,7 +315,7 @@ class _Layer(torch.autograd.Function):
             ctx.save_for_backward(x, *(made if setting.keep else ()))
             ctx.setting, ctx.narrow = setting, narrow
             ctx.dtypes = [w.dtype for w in weights]
-        return out
+        return out if setting.read is None else _spread(out, setting.read, x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
@@ -207,16 +328,22 @@ class _Layer(torch.autograd.Function):
 
 
 def _forward(x: Tensor, setting: _Setting, w: _Narrow) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Compute a layer: ``[tokens, hidden]`` float32, and what its backward pass needs."""
-    parts, eps = layer_parts(), setting.eps
-    qkv = F.linear(parts.norm(x, w.norm_in, eps)[1], w.qkv, w.bias)
-    heads = (len(w.qkv) - w.out.shape[1]) // (4 * setting.cos.shape[1])
-    q, k, v = parts.turn(qkv, setting.cos, setting.sin, setting.scale, heads)
-    seen = attend(q, k, v, setting.spans).transpose(0, 1).reshape(len(x), -1)
-    middle, normed = parts.norm(x, w.norm_mid, eps, F.linear(seen, w.out))
+    """Compute a layer: ``[read tokens, hidden]`` float32, and what its backward pass needs."""
+    parts, eps, read = layer_parts(), setting.eps, setting.read
+    qkv = F.linear(parts.norm(x, w.norm_in, eps, setting.dtype)[1], w.qkv, w.bias)
+    width = 2 * setting.cos.shape[1]
+    heads, plain = (len(w.qkv) - w.out.shape[1]) // (2 * width), ()
+    if w.norm_heads is not None:
+        plain = (qkv,)
+        qkv = parts.head_norm(qkv, w.norm_heads, w.out.shape[1] // width, eps)
+    q, k, v = parts.turn(qkv, setting.cos, setting.sin, setting.attention.of_queries, heads)
+    seen = setting.attention(q, k, v).transpose(0, 1).reshape(len(x), -1)
+    if read is not None:
+        seen, x = seen[read], x[read]
+    middle, normed = parts.norm(x, w.norm_mid, eps, setting.dtype, F.linear(seen, w.out))
     gated = F.linear(normed, w.gated)
     out = parts.plus(middle, F.linear(parts.gate(gated), w.down))
-    return out, (q, k, v, seen, middle, gated)
+    return out, (q, k, v, seen, middle, gated, *plain)
 
 
 def _backward(
@@ -227,35 +354,51 @@ def _backward(
     w: _Narrow,
 ) -> tuple[Tensor, ...]:
     """Return the gradients of a layer's input and of its weights."""
-    parts, eps = layer_parts(), setting.eps
-    q, k, v, seen, middle, gated = made
-    some = grad.bfloat16()
+    parts, eps, dtype, read = layer_parts(), setting.eps, setting.dtype, setting.read
+    q, k, v, seen, middle, gated, *plain = made
+    grad = grad if read is None else grad[read]
+    some = grad.to(dtype)
     of_gated, product = parts.gate_backward(some @ w.down, gated)
     of_down = some.t() @ product
-    normed = parts.norm(middle, w.norm_mid, eps)[1]
+    normed = parts.norm(middle, w.norm_mid, eps, dtype)[1]
     of_gate, of_up = (of_gated.t() @ normed).chunk(2)
     of_middle, of_norm_mid = parts.norm_backward(of_gated @ w.gated, middle, w.norm_mid, eps, grad)
-    some = of_middle.bfloat16()
+    some = of_middle.to(dtype)
     of_out = some.t() @ seen
-    of_seen = (some @ w.out).view(len(x), len(k), -1).transpose(0, 1)
-    of_heads = attend_backward(of_seen, q, k, v, setting.spans)
-    of_qkv = parts.turn_backward(of_heads, setting.cos, setting.sin, setting.scale)
+    of_seen = some @ w.out
+    if read is not None:
+        of_seen, of_middle = _spread(of_seen, read, x), _spread(of_middle, read, x)
+    of_seen = of_seen.view(len(x), len(k), -1).transpose(0, 1)
+    of_heads = setting.attention.backward(of_seen, q, k, v)
+    factor = setting.attention.of_queries
+    of_qkv = parts.turn_backward(of_heads, setting.cos, setting.sin, factor)
+    of_norm_heads: tuple[Tensor, ...] = ()
+    if w.norm_heads is not None:
+        queries = w.out.shape[1] // w.norm_heads.shape[1]
+        of_qkv, both = parts.head_norm_backward(of_qkv, plain[0], w.norm_heads, queries, eps)
+        of_norm_heads = tuple(both)
     sizes = [w.out.shape[1], *[(len(w.qkv) - w.out.shape[1]) // 2] * 2]
-    of_q, of_k, of_v = (of_qkv.t() @ parts.norm(x, w.norm_in, eps)[1]).split(sizes)
+    of_q, of_k, of_v = (of_qkv.t() @ parts.norm(x, w.norm_in, eps, dtype)[1]).split(sizes)
     of_x, of_norm_in = parts.norm_backward(of_qkv @ w.qkv, x, w.norm_in, eps, of_middle)
     of_bias = () if w.bias is None else of_qkv.sum(0, dtype=torch.float32).split(sizes)
     return (
         *(of_x, of_q, of_k, of_v, of_out, of_gate, of_up, of_down),
-        *(of_norm_in, of_norm_mid, *of_bias),
+        *(of_norm_in, of_norm_mid, *of_bias, *of_norm_heads),
     )
 
 
-def _half(*weights: Tensor) -> Tensor:
-    """Return weights below each other in bfloat16."""
+def _spread(rows: Tensor, read: Tensor, like: Tensor) -> Tensor:
+    """Return rows at their places among as many as ``like`` has, 0 elsewhere."""
+    out = torch.zeros(len(like), rows.shape[1], dtype=rows.dtype)
+    return out.index_copy_(0, read, rows)
+
+
+def _joined(dtype: torch.dtype, *weights: Tensor) -> Tensor:
+    """Return weights below each other in a number format."""
     if len(weights) == 1:
-        return weights[0].detach().bfloat16()
+        return weights[0].detach().to(dtype)
     shape = sum(map(len, weights)), *weights[0].shape[1:]
-    out = torch.empty(shape, dtype=torch.bfloat16)
+    out = torch.empty(shape, dtype=dtype)
     for part, weight in zip(out.split([len(w) for w in weights]), weights, strict=True):
         part.copy_(weight.detach())
     return out

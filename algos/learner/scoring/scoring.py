@@ -19,7 +19,7 @@ from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
 from .fused_head import HeadSettings, fused_head, piece_entries
 from .head_scores import head_scores
-from .packed_layers import PackedLayers, why_not_packed
+from .packed_layers import PackedLayers, has_loops, why_not_packed
 from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
@@ -61,14 +61,18 @@ class TokenModel:
         self.casts = True
 
     def quicken(self, activation_bytes: int) -> None:
-        """Compute packs by :class:`PackedLayers` where the model is large enough to gain by it.
+        """Compute packs by :class:`PackedLayers` where that is quicker than the model's own layers.
+
+        That is a large model in bfloat16, and a small one where its loops are compiled.
 
         Args:
             activation_bytes: What one pass may keep for its backward pass; a pack that needs more
                 keeps the inputs of the layers alone.
         """
-        if self.large and self.half and self.separable and why_not_packed(self.model) is None:
-            made = PackedLayers(self.model, activation_bytes)
+        quicker = self.half if self.large else has_loops() and (self.half or self.exact)
+        if quicker and self.separable and why_not_packed(self.model) is None:
+            dtype = torch.bfloat16 if self.half else torch.float32
+            made = PackedLayers(self.model, dtype, activation_bytes, loops=not self.large)
             self.layers = made if made.agrees() else None
 
     @property
@@ -122,7 +126,7 @@ class TokenModel:
         head: nn.Module = self.model.get_output_embeddings()
         if type(head) is nn.Linear and head.bias is None:
             if self.layers is not None:
-                own = (self.temperature, self.entropy_gradient)
+                own = (self.temperature, self.layers.dtype, self.entropy_gradient)
                 return head_scores(states, head.weight, targets, *own)
             if self.fused:
                 return fused_head(states, head.weight, targets, self._head_settings(head))

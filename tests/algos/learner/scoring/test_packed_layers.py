@@ -90,7 +90,7 @@ def test_compiled_parts_compute_as_torch_does(threads: int, temperature: float) 
     )
 
     def everything(parts: Any) -> list[torch.Tensor]:
-        found = [*parts.norm(x, weight, 1e-5), *parts.norm(x, weight, 1e-5, added)]
+        found = [*parts.norm(x, weight, 1e-5, torch.bfloat16), *parts.norm(x, weight, 1e-5, torch.bfloat16, added)]
         found += parts.norm_backward(half(n, 48), x, weight, 1e-5, numbers(n, 48))
         found += [parts.plus(x, added), parts.gate(gated), *parts.gate_backward(grad, gated)]
         found += [*parts.turn(qkv, *turns, heads), parts.turn_backward(of_heads, *turns)]
@@ -195,7 +195,7 @@ def test_the_head_in_pieces(entropy: bool, monkeypatch: pytest.MonkeyPatch) -> N
     for own in (True, False):
         s, w = (x.clone().float().requires_grad_() for x in (states, weight))
         if own:
-            scores = heads.head_scores(s, w, targets, 0.7, entropy)
+            scores = heads.head_scores(s, w, targets, 0.7, torch.bfloat16, entropy)
         else:
             scores = token_scores((s @ w.t()).bfloat16(), targets, 0.7, entropy)
         (scores[0] @ towards[0] + (scores[1] @ towards[1] if entropy else 0.0)).backward()
