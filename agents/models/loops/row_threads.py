@@ -15,9 +15,7 @@ ROWS = 128
 """Rows that one thread computes at least, unless said otherwise."""
 
 
-def share_rows(
-    kernel: Callable[..., None], rows: int, *arguments: Any, piece: int = ROWS
-) -> None:
+def share_rows(kernel: Callable[..., None], rows: int, *arguments: Any, piece: int = ROWS) -> None:
     """Call ``kernel(first, stop, *arguments)`` for parts of the rows that make up all of them.
 
     Args:

@@ -245,7 +245,7 @@ def test_where_nothing_is_gained_rows_are_padded(monkeypatch: pytest.MonkeyPatch
     _, credits = streams(forest)
     padded = len(rows) * max(len(r.ids) for r in rows)
     assert distinct_tokens(rows) > 0.8 * padded
-    assert forwarded(learner(policy_only()), forest, credits) == [padded]
+    assert forwarded(learner(policy_only(), net=gemma3()), forest, credits) == [padded]
 
 
 # ---------------------------------------------------------------- micro batches and losses

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.branching import branching
-from helpers.nets import SMALL, small
+from helpers.nets import SMALL, gemma3, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -27,7 +27,11 @@ from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.scoring import head_scores as heads
 from turngym.algos.learner.scoring import layer_parts, scoring
 from turngym.algos.learner.scoring.kept_memory import KeptMemory
-from turngym.algos.learner.scoring.packed_layers import PackedLayers, why_not_packed
+from turngym.algos.learner.scoring.packed_layers import (
+    PackedLayers,
+    has_loops,
+    why_not_packed,
+)
 from turngym.algos.learner.scoring.token_scores import token_scores
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
@@ -80,7 +84,7 @@ def test_compiled_parts_compute_as_torch_does(threads: int, temperature: float) 
         return numbers(*shape).bfloat16()
 
     x, added, weight, angles = numbers(n, 48), half(n, 48), numbers(48), numbers(n, width // 2)
-    turns = angles.cos(), angles.sin(), 0.5
+    turns, norms = (angles.cos(), angles.sin(), 0.5), numbers(2, width)
     gated, grad, qkv = 3 * half(n, 80), half(n, 40), half(n, heads * (group + 2) * width)
     of_heads = (half(heads, n, group * width), *numbers(2, heads, n, width))
     logits, targets, towards = (
@@ -90,10 +94,15 @@ def test_compiled_parts_compute_as_torch_does(threads: int, temperature: float) 
     )
 
     def everything(parts: Any) -> list[torch.Tensor]:
-        found = [*parts.norm(x, weight, 1e-5, torch.bfloat16), *parts.norm(x, weight, 1e-5, torch.bfloat16, added)]
+        found = [
+            *parts.norm(x, weight, 1e-5, torch.bfloat16),
+            *parts.norm(x, weight, 1e-5, torch.bfloat16, added),
+        ]
         found += parts.norm_backward(half(n, 48), x, weight, 1e-5, numbers(n, 48))
         found += [parts.plus(x, added), parts.gate(gated), *parts.gate_backward(grad, gated)]
         found += [*parts.turn(qkv, *turns, heads), parts.turn_backward(of_heads, *turns)]
+        found.append(parts.head_norm(qkv, norms, heads * group, 1e-5))
+        found += parts.head_norm_backward(half(*qkv.shape), qkv, norms, heads * group, 1e-5)
         out = torch.empty(3, n)
         parts.measure(logits, targets, temperature, out)
         for of_entropies in (towards[1], None):
@@ -149,14 +158,27 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
     return float((a - b).detach().norm() / b.detach().norm())
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2"])
-def test_as_far_from_float32_as_the_models_own_layers(family: str) -> None:
+def varied(family: str) -> Any:
+    """A small model whose biases and norms do something."""
     model = small(family)
     torch.manual_seed(0)
+    if family == "qwen3":
+        for name, weight in model.named_parameters():
+            if "norm" in name:
+                torch.nn.init.normal_(weight, 1.0, 0.3)
     if family == "qwen2":
         for layer in model.model.layers:
             for part in (layer.self_attn.q_proj, layer.self_attn.k_proj, layer.self_attn.v_proj):
                 torch.nn.init.normal_(part.bias, std=0.3)
+    return model
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+def test_as_far_from_float32_as_the_models_own_layers(family: str, loops: bool) -> None:
+    if loops and not has_loops():
+        pytest.skip("the loops need numba")
+    model = varied(family)
     assert why_not_packed(model) is None
     batch = batch_of(1)
 
@@ -166,15 +188,83 @@ def test_as_far_from_float32_as_the_models_own_layers(family: str) -> None:
 
     truth = gradients(model, lambda: own(False))
     theirs = gradients(model, lambda: own(True))
-    mine = gradients(model, lambda: PackedLayers(model)(batch))
+    mine = gradients(model, lambda: PackedLayers(model, loops=loops)(batch))
     for a, b, exact in zip(mine, theirs, truth, strict=True):
         assert 0 < distance(a, exact) < 1.5 * distance(b, exact)
-    again = gradients(model, lambda: PackedLayers(model, activation_bytes=0)(batch))
-    assert torch.equal(mine[1], again[1])  # each layer computed twice is the same
+    again = PackedLayers(model, activation_bytes=0, loops=loops)
+    twice = gradients(model, lambda: again(batch))
+    assert torch.equal(mine[1], twice[1])  # each layer computed twice is the same
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+def test_equal_to_the_models_own_layers_in_float32(family: str, loops: bool) -> None:
+    if loops and not has_loops():
+        pytest.skip("the loops need numba")
+    model, batch = varied(family), batch_of(2)
+    with attending([model], NAME):
+        own = gradients(model, lambda: model.model(**batch.inputs()).last_hidden_state)
+    layers = PackedLayers(model, torch.float32, loops=loops)
+    for mine, theirs in zip(gradients(model, lambda: layers(batch)), own, strict=True):
+        assert distance(mine, theirs) < 1e-5
+    # the last layer for some positions alone: what is read, and all gradients, stay as they are
+    read = batch.read_positions()
+
+    def some(layers: PackedLayers, where: torch.Tensor | None) -> torch.Tensor:
+        with layers.reading(where):
+            return layers(batch)[:, read]
+
+    whole = gradients(model, lambda: some(layers, None))
+    for mine, theirs in zip(gradients(model, lambda: some(layers, read)), whole, strict=True):
+        assert distance(mine, theirs) < 1e-5
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_small_models_update_is_that_of_its_own_layers(
+    precision: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_loops():
+        pytest.skip("the loops need numba")
+    forest = branching(3, turns=4)
+    rng = np.random.default_rng(0)
+    credits = Credits([rng.normal(size=r.n_act).astype(np.float32) for r in rows_of(forest)])
+    recipe = make_recipe("grpo", {"optim.minibatches": 1, "optim.warmup_steps": 0})
+    rows, weights = [], []
+    for own in (False, True):
+        monkeypatch.setattr(scoring, "has_loops", lambda own=own: not own)
+        model = varied("qwen3")
+        learner = Learner(model, recipe, pad_id=0, settings=LearnerSettings(precision=precision))
+        assert (learner.models.tokens.layers is None) == own
+        ref = {"ref_logprobs": learner.ref_logprobs(forest)}
+        rows.append(learner.update(forest, ref, credits))
+        weights.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    near = 1e-4 if precision == "float32" else 0.05
+    assert distance(*weights) < near
+    for name in ("update/loss", "update/grad_norm"):
+        assert rows[0][name] == pytest.approx(rows[1][name], rel=near, abs=near)
+
+
+def test_hooks_of_others_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
+    model, batch, seen = small("llama"), batch_of(1), []
+    tokens = scoring.TokenModel(model, 1.0, "bfloat16")
+    tokens.quicken(2**30)
+    assert tokens.layers is not None
+    with attending([model], NAME):
+        mine = tokens.score(batch)[0]
+        hook = model.model.layers[1].mlp.register_forward_hook(lambda *_: seen.append(1))
+        theirs = tokens.score(batch)[0]
+        hook.remove()
+        again = tokens.score(batch)[0]
+    assert seen == [1]
+    assert not torch.equal(mine, theirs)
+    assert torch.equal(mine, again)
 
 
 def test_other_models_are_left_to_their_own_layers() -> None:
-    assert "Qwen3ForCausalLM is none of" in str(why_not_packed(small("qwen3")))
+    assert "Gemma3ForCausalLM is none of" in str(why_not_packed(gemma3()))
+    sliding = small("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=1)
+    assert "a sliding window of 8" in str(why_not_packed(sliding))
     assert "activation" in str(why_not_packed(small("llama", hidden_act="gelu")))
     assert "biases behind" in str(why_not_packed(small("llama", attention_bias=True)))
     model = small("llama")
@@ -256,7 +346,7 @@ def test_a_large_models_micro_batches_fit_into_the_memory_for_them(
         return learner, learner.update(forest, ref, credits)
 
     small_one, before = updated(small("llama"))
-    assert small_one.models.tokens.layers is None  # small models compute as ever
+    assert (small_one.models.tokens.layers is not None) == has_loops()
     monkeypatch.setattr(scoring, "is_large", lambda _: True)
     large, row = updated(small("llama"))
     layers = large.models.tokens.layers
