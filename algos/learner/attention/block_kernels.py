@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -39,8 +40,11 @@ QUERIES = 32
 HIDDEN = np.float32(-3e38)
 """Score of a key that is not seen."""
 
+moved = nb.njit(error_model="numpy")
+"""Makes a function of what moves numbers and sums up no row: compiled once, not at every call."""
 
-@part
+
+@moved
 def _turn_over(row: Any, at: int, lines: Any) -> None:
     """Write a row to column ``at`` of ``lines``, ``[width, tiles, TILE]``."""
     tile, place = at // TILE, at % TILE
@@ -48,7 +52,7 @@ def _turn_over(row: Any, at: int, lines: Any) -> None:
         lines[d, tile, place] = widen(row[d])
 
 
-@part
+@moved
 def _copy(row: Any, factor: Any, out: Any, n: int) -> None:
     for d in range(n):
         out[d] = widen(row[d]) * factor
@@ -111,6 +115,77 @@ def _weigh(scores: Any, start: int, stop: int, tiles: int) -> Any:
     return np.float32(1) / total
 
 
+@part
+def _change(scores: Any, share: Any, changes: Any, tiles: int) -> None:
+    """Make weights of exponentials, and from the gradient of weights that of the scores."""
+    weights, slopes = scores.reshape(-1), changes.reshape(-1)
+    mean = np.float32(0)
+    for j in range(tiles * TILE):
+        mean += weights[j] * slopes[j]
+    mean *= share
+    for j in range(tiles * TILE):
+        weights[j] *= share
+        slopes[j] = weights[j] * (slopes[j] - mean)
+
+
+@moved
+def _read_context(x: Any, ranges: Any, lines: Any) -> None:
+    """Write the rows of some ranges of tokens to the first columns of ``lines``."""
+    p = 0
+    for r in range(len(ranges)):
+        for t in range(ranges[r, 0], ranges[r, 1]):
+            _turn_over(x[t], p, lines)
+            p += 1
+
+
+@moved
+def _copy_context(x: Any, ranges: Any, out: Any, n: int) -> int:
+    """Copy the rows of some ranges of tokens; return how many there are."""
+    p = 0
+    for r in range(len(ranges)):
+        for t in range(ranges[r, 0], ranges[r, 1]):
+            _copy(x[t], np.float32(1), out[p], n)
+            p += 1
+    return p
+
+
+@moved
+def _read_span(x: Any, begin: int, count: int, p: int, lines: Any) -> None:
+    """Write the rows of a span to the columns of ``lines`` from ``p`` on."""
+    for i in range(count):
+        _turn_over(x[begin + i], p + i, lines)
+
+
+@moved
+def _copy_span(x: Any, begin: int, count: int, p: int, out: Any, n: int) -> None:
+    for i in range(count):
+        _copy(x[begin + i], np.float32(1), out[p + i], n)
+
+
+@moved
+def _add_rows(sums: Any, ranges: Any, out: Any, n: int) -> None:
+    """Add what was summed up for the tokens of some ranges to their rows."""
+    at = 0
+    for r in range(len(ranges)):
+        for t in range(ranges[r, 0], ranges[r, 1]):
+            for d in range(n):
+                out[t, d] += sums[at, d]
+            at += 1
+
+
+@part
+def _look(  # noqa: PLR0913 - arrays of a loop
+    row: Any, keys: Any, values: Any, scores: Any, start: int, stop: int, seen: Any, n: int
+) -> Any:
+    """Write what a query sees, times the sum of its weights; return one over that."""
+    tiles = (stop + TILE - 1) // TILE
+    _scores(row, keys, tiles, scores)
+    share = _weigh(scores, start, stop, tiles)
+    seen[:] = 0
+    _add_up(scores.reshape(-1), values, start, stop, seen, n)
+    return share
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionKernels:
     """What is compiled for one width of heads."""
@@ -133,46 +208,37 @@ def _make_forward(width: int) -> Callable[..., None]:
         inputs: Any,
         scale: Any,
         flat: Any,
-        longest: int,
-        window: int,
+        limits: tuple[int, int],
         wanted: Any,
         out: Any,
     ) -> None:
         """Fill what the queries of the key heads from ``head`` up to ``last`` see."""
         q, k, v = inputs
         bounds, ranges, spans = flat
-        group, one = q.shape[2] // width, np.float32(1)
-        most = (longest + TILE - 1) // TILE
+        longest, window = limits
+        group, most = q.shape[2] // width, (longest + TILE - 1) // TILE
         keys = np.zeros((width, most, TILE), np.float32)
         values = np.zeros((most * TILE, width), np.float32)
         scores = np.zeros((most, TILE), np.float32)
-        weights = scores.reshape(-1)
         row, seen = np.zeros(width, np.float32), np.zeros(width, np.float32)
         while head < last:
             for block in range(len(bounds)):
-                p = 0
-                for r in range(bounds[block, 0], bounds[block, 1]):
-                    for t in range(ranges[r, 0], ranges[r, 1]):
-                        _turn_over(k[head, t], p, keys)
-                        _copy(v[head, t], one, values[p], width)
-                        p += 1
+                context = ranges[bounds[block, 0] : bounds[block, 1]]
+                _read_context(k[head], context, keys)
+                p = _copy_context(v[head], context, values, width)
                 for s in range(bounds[block, 2], bounds[block, 3]):
                     begin, count = spans[s]
-                    for i in range(count):
-                        _turn_over(k[head, begin + i], p + i, keys)
-                        _copy(v[head, begin + i], one, values[p + i], width)
+                    _read_span(k[head], begin, count, p, keys)
+                    _copy_span(v[head], begin, count, p, values, width)
                     for i in range(count):
                         if not wanted[begin + i]:
                             out[begin + i, head, :] = 0
                             continue
                         stop = p + i + 1
-                        start, tiles = max(0, stop - window), (stop + TILE - 1) // TILE
+                        start = max(0, stop - window)
                         for member in range(group):
                             _copy(q[head, begin + i, member * width :], scale, row, width)
-                            _scores(row, keys, tiles, scores)
-                            share = _weigh(scores, start, stop, tiles)
-                            seen[:] = 0
-                            _add_up(weights, values, start, stop, seen, width)
+                            share = _look(row, keys, values, scores, start, stop, seen, width)
                             target = out[begin + i, head, member * width :]
                             for d in range(width):
                                 target[d] = narrow(seen[d] * share, target[d])
@@ -181,17 +247,16 @@ def _make_forward(width: int) -> Callable[..., None]:
     return forward
 
 
-def _make_backward(width: int) -> Callable[..., None]:
+def _make_backward(width: int) -> Callable[..., None]:  # noqa: C901, PLR0915 - one loop nest
     @compiled
-    def backward(  # noqa: PLR0913 - one loop nest over arrays
+    def backward(  # noqa: PLR0913, PLR0915 - one loop nest over arrays
         head: int,
         last: int,
         inputs: Any,
         grad: Any,
         scale: Any,
         flat: Any,
-        longest: int,
-        window: int,
+        limits: tuple[int, int],
         wanted: Any,
         grads: Any,
     ) -> None:
@@ -199,39 +264,32 @@ def _make_backward(width: int) -> Callable[..., None]:
         q, k, v = inputs
         of_q, of_k, of_v = grads
         bounds, ranges, spans = flat
-        group, one = q.shape[2] // width, np.float32(1)
-        most = (longest + TILE - 1) // TILE
-        keys, values = (
-            np.zeros((width, most, TILE), np.float32),
-            np.zeros((width, most, TILE), np.float32),
-        )
+        longest, window = limits
+        group, most = q.shape[2] // width, (longest + TILE - 1) // TILE
+        keys = np.zeros((width, most, TILE), np.float32)
+        values = np.zeros((width, most, TILE), np.float32)
         rows = np.zeros((most * TILE, width), np.float32)
         sums_k = np.zeros((most * TILE, width), np.float32)
         sums_v = np.zeros((most * TILE, width), np.float32)
         scores, changes = np.zeros((most, TILE), np.float32), np.zeros((most, TILE), np.float32)
-        weights, slopes = scores.reshape(-1), changes.reshape(-1)
         asked = np.zeros((QUERIES * group, width), np.float32)
         towards = np.zeros((QUERIES * group, width), np.float32)
         of_keys = np.zeros((most * TILE, QUERIES * group), np.float32)
         of_values = np.zeros((most * TILE, QUERIES * group), np.float32)
-        mine = np.zeros(width, np.float32)
+        own, mine = np.zeros((1, 2), np.int64), np.zeros(width, np.float32)
         while head < last:
             for block in range(len(bounds)):
-                p = 0
-                for r in range(bounds[block, 0], bounds[block, 1]):
-                    for t in range(ranges[r, 0], ranges[r, 1]):
-                        _turn_over(k[head, t], p, keys)
-                        _turn_over(v[head, t], p, values)
-                        _copy(k[head, t], one, rows[p], width)
-                        p += 1
+                context = ranges[bounds[block, 0] : bounds[block, 1]]
+                _read_context(k[head], context, keys)
+                _read_context(v[head], context, values)
+                p = _copy_context(k[head], context, rows, width)
                 sums_k[:p] = 0
                 sums_v[:p] = 0
                 for s in range(bounds[block, 2], bounds[block, 3]):
                     begin, count = spans[s]
-                    for i in range(count):
-                        _turn_over(k[head, begin + i], p + i, keys)
-                        _turn_over(v[head, begin + i], p + i, values)
-                        _copy(k[head, begin + i], one, rows[p + i], width)
+                    _read_span(k[head], begin, count, p, keys)
+                    _read_span(v[head], begin, count, p, values)
+                    _copy_span(k[head], begin, count, p, rows, width)
                     sums_k[p : p + count] = 0
                     sums_v[p : p + count] = 0
                     for first in range(0, count, QUERIES):
@@ -242,23 +300,16 @@ def _make_backward(width: int) -> Callable[..., None]:
                             start, tiles = max(0, stop - window), (stop + TILE - 1) // TILE
                             if not wanted[at]:
                                 of_q[head, at, member : member + width] = 0
-                                asked[n] = 0
-                                towards[n] = 0
                                 of_values[: tiles * TILE, n] = 0
                                 of_keys[: tiles * TILE, n] = 0
                                 continue
                             _copy(q[head, at, member:], scale, asked[n], width)
-                            _copy(grad[head, at, member:], one, towards[n], width)
+                            _copy(grad[head, at, member:], np.float32(1), towards[n], width)
                             _scores(asked[n], keys, tiles, scores)
                             share = _weigh(scores, start, stop, tiles)
                             _scores(towards[n], values, tiles, changes)
-                            mean = np.float32(0)
-                            for j in range(tiles * TILE):
-                                mean += weights[j] * slopes[j]
-                            mean *= share
-                            for j in range(tiles * TILE):
-                                weights[j] *= share
-                                slopes[j] = weights[j] * (slopes[j] - mean)
+                            _change(scores, share, changes, tiles)
+                            weights, slopes = scores.reshape(-1), changes.reshape(-1)
                             for j in range(tiles * TILE):
                                 of_values[j, n] = weights[j]
                                 of_keys[j, n] = slopes[j]
@@ -272,17 +323,11 @@ def _make_backward(width: int) -> Callable[..., None]:
                             n = max(0, j - p - first) * group
                             _add_up(of_values[j], towards, n, some * group, sums_v[j], width)
                             _add_up(of_keys[j], asked, n, some * group, sums_k[j], width)
-                    for i in range(count):
-                        for d in range(width):
-                            of_k[head, begin + i, d] += sums_k[p + i, d]
-                            of_v[head, begin + i, d] += sums_v[p + i, d]
-                at = 0
-                for r in range(bounds[block, 0], bounds[block, 1]):
-                    for t in range(ranges[r, 0], ranges[r, 1]):
-                        for d in range(width):
-                            of_k[head, t, d] += sums_k[at, d]
-                            of_v[head, t, d] += sums_v[at, d]
-                        at += 1
+                    own[0, 0], own[0, 1] = begin, begin + count
+                    _add_rows(sums_k[p:], own, of_k[head], width)
+                    _add_rows(sums_v[p:], own, of_v[head], width)
+                _add_rows(sums_k, context, of_k[head], width)
+                _add_rows(sums_v, context, of_v[head], width)
             head += 1
 
     return backward
@@ -306,7 +351,7 @@ def attend(
     out[flat.tokens :] = 0
     kernel = attention_kernels(k.shape[2]).forward
     inputs, tables = (bits(q), bits(k), bits(v)), (flat.bounds, flat.ranges, flat.spans)
-    more = (np.float32(scale), tables, flat.longest, flat.window, wanted, bits(out))
+    more = (np.float32(scale), tables, (flat.longest, flat.window), wanted, bits(out))
     share_rows(kernel, len(k), inputs, *more, piece=1)
     return out.transpose(0, 1)
 
@@ -336,7 +381,7 @@ def attend_backward(
     of_k, of_v = torch.zeros(k.shape), torch.zeros(k.shape)
     kernel = attention_kernels(k.shape[2]).backward
     arrays, tables = (bits(q), bits(k), bits(v)), (flat.bounds, flat.ranges, flat.spans)
-    more = (np.float32(scale), tables, flat.longest, flat.window, wanted)
+    more = (np.float32(scale), tables, (flat.longest, flat.window), wanted)
     grads = (bits(of_q), bits(of_k), bits(of_v))
     share_rows(kernel, len(k), arrays, bits(grad), *more, grads, piece=1)
     return of_q, of_k, of_v

@@ -2,9 +2,9 @@
 
 Turns are the same where a group's paths went the same way up to their end, whether they share a
 tree or sampled equal actions: a model computes the same for them, and gradients of several paths
-add up. Tokens are numbered so that a turn's follow each other and everything that grew from it
-comes right after; then a token's descendants are one interval, and what a token may attend to is
-known from two numbers.
+add up. So are the instructions that the contexts of several groups begin with. Tokens are numbered
+so that a turn's follow each other and everything that grew from it comes right after; then a
+token's descendants are one interval, and what a token may attend to is known from two numbers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Range = tuple[int, int]
 
 BLOCK_ENTRIES = 2**18
 """Most scores (queries times keys) per head of a block of several spans: what caches hold."""
+OPENING = 64
+"""Tokens from which on it is worth sharing what contexts of several groups begin with."""
 CALL_ENTRIES = 2**13
 """Scores per head that cost as much as the fixed price of one more block."""
 
@@ -39,15 +41,19 @@ def number_tokens(forest: Forest) -> list[Ids]:
     """Number every token of each path ``[n]``; numbers are equal where paths share it.
 
     Observations and actions that continue the same token are one where their ids are equal, and so
-    are those that start a context of the same group.
+    are those that start a context of the same group. Contexts of several groups share what they
+    begin with where that is long (:data:`OPENING`): the instructions of an environment.
     """
-    roots: list[_Node] = []
+    roots: list[tuple[_Node, Ids]] = []
     known: dict[tuple[object, ...], _Node] = {}
 
-    def node(parent: _Node | None, key: tuple[object, ...], length: int) -> _Node:
+    def node(parent: _Node | None, key: tuple[object, ...], ids: Ids) -> _Node:
         if key not in known:
-            known[key] = made = _Node(length)
-            (roots if parent is None else parent.children).append(made)
+            known[key] = made = _Node(len(ids))
+            if parent is None:
+                roots.append((made, ids))
+            else:
+                parent.children.append(made)
         return known[key]
 
     lines: list[list[_Node]] = []
@@ -57,19 +63,45 @@ def number_tokens(forest: Forest) -> list[Ids]:
         for turn in forest.turns(path):
             for ids in (turn.obs_ids, turn.act_ids):
                 if len(ids):
-                    after = None if tip is None else id(tip)
-                    key = path.group, after, np.asarray(ids, np.int64).tobytes()
-                    line.append(tip := node(tip, key, len(ids)))
+                    ids = np.asarray(ids, np.int64)
+                    key = path.group, None if tip is None else id(tip), ids.tobytes()
+                    line.append(tip := node(tip, key, ids))
         lines.append(line)
-    _place(roots)
+    openings = _join_openings(roots)
+    _place(openings.get(id(root), root) for root, _ in roots)
+    for line in lines:
+        if (opening := openings.get(id(line[0]))) is not None:
+            line.insert(0, opening)
     return [
         np.concatenate([np.arange(n.start, n.start + n.length) for n in line]) for line in lines
     ]
 
 
-def _place(roots: Sequence[_Node]) -> None:
+def _join_openings(roots: Sequence[tuple[_Node, Ids]]) -> dict[int, _Node]:
+    """Cut what several roots begin with off them; return the new root by each one's identity."""
+    alike: dict[bytes, list[tuple[_Node, Ids]]] = {}
+    for root, ids in roots:
+        if len(ids) > OPENING:
+            alike.setdefault(ids[:OPENING].tobytes(), []).append((root, ids))
+    openings: dict[int, _Node] = {}
+    for members in alike.values():
+        if len(members) < 2:
+            continue
+        common = members[0][1]
+        for _, ids in members:
+            n = min(len(common), len(ids) - 1)  # each keeps a token of its own
+            differs = np.flatnonzero(common[:n] != ids[:n])
+            common = common[: differs[0] if len(differs) else n]
+        opening = _Node(len(common), [root for root, _ in members])
+        for root, _ in members:
+            root.length -= len(common)
+            openings[id(root)] = opening
+    return openings
+
+
+def _place(roots: Iterable[_Node]) -> None:
     """Give every node the numbers after its parent's, all its descendants before its sibling's."""
-    left = list(reversed(roots))
+    left = list({id(root): root for root in roots}.values())[::-1]
     count = 0
     while left:
         node = left.pop()

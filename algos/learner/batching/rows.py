@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,22 +166,42 @@ def whole_micro_batches(
     batches: list[list[int]] = []
     filled: list[int] = []
     longest: list[int] = []
+    openings: list[dict[int, Row]] = []
     for tokens, unit in units:
         reach = max(len(rows[i].ids) for i in unit)
+        begins = {int(rows[i].numbers[0]): rows[i] for i in unit}
         for b, batch in enumerate(batches):
             wide = max(longest[b], reach)
             together = (
-                filled[b] + tokens if width is None else width(wide) * (len(batch) + len(unit))
+                filled[b] + tokens - _shared_tokens(begins, openings[b])
+                if width is None
+                else width(wide) * (len(batch) + len(unit))
             )
             if together <= token_budget:
                 batch += unit
                 filled[b], longest[b] = together, wide
+                openings[b] |= begins
                 break
         else:
             batches.append(list(unit))
             filled.append(tokens)
             longest.append(reach)
+            openings.append(begins)
     return batches
+
+
+def _shared_tokens(some: Mapping[int, Row], others: Mapping[int, Row]) -> int:
+    """Count the tokens that contexts have in common; both are rows by their first token's number.
+
+    Different units are other groups, or trees of one group, and share beginnings alone.
+    """
+    count = 0
+    for first in some.keys() & others.keys():
+        a, b = some[first].numbers, others[first].numbers
+        n = min(len(a), len(b))
+        differs = np.flatnonzero(a[:n] != b[:n])
+        count += int(differs[0]) if len(differs) else n
+    return count
 
 
 def _parted(items: Sequence[int], by: Sequence[int]) -> list[list[int]]:

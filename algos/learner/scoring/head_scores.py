@@ -12,19 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .fused_head import HeadSettings
 from .layer_parts import layer_parts
-
-BUFFER_ENTRIES = 2**24
-"""Most logits that are held at a time."""
 
 
 def head_scores(
-    states: Tensor,
-    weight: Tensor,
-    targets: Tensor,
-    temperature: float,
-    dtype: torch.dtype = torch.bfloat16,
-    entropy_gradient: bool = True,
+    states: Tensor, weight: Tensor, targets: Tensor, settings: HeadSettings
 ) -> tuple[Tensor, Tensor]:
     """Compute log-probabilities and entropies ``[n]`` in nats, float32.
 
@@ -32,62 +25,54 @@ def head_scores(
         states: Last hidden states ``[n, hidden]``.
         weight: Of the output layer, which has no bias ``[vocabulary, hidden]``.
         targets: Token ids ``[n]``.
-        temperature: Divides the logits.
-        dtype: Number format of the products.
-        entropy_gradient: Whether the entropies carry gradient.
+        settings: How to compute.
     """
-    return _HeadScores.apply(states, weight, targets, temperature, dtype, entropy_gradient)
+    return _HeadScores.apply(states, weight, targets, settings)
 
 
 class _HeadScores(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        states: Tensor,
-        weight: Tensor,
-        targets: Tensor,
-        temperature: float,
-        dtype: torch.dtype,
-        entropy_gradient: bool,
+        ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, settings: HeadSettings
     ) -> tuple[Tensor, Tensor]:
-        narrow, head = states.to(dtype), weight.to(dtype)
+        narrow, head = states.to(settings.dtype), weight.to(settings.dtype)
         parts, compute = [], layer_parts()
-        for at, logits in _pieces(len(targets), head):
+        for at, logits in _pieces(len(targets), head, settings.entries):
             torch.mm(narrow[at], head.t(), out=logits)
             parts.append(torch.empty(3, len(logits)))
-            compute.measure(logits, targets[at], temperature, parts[-1])
+            compute.measure(logits, targets[at], settings.temperature, parts[-1])
         logprobs, entropies, totals = torch.cat(parts, 1)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(states, weight, targets, totals, entropies)
-            ctx.temperature, ctx.dtype = temperature, dtype
-            ctx.entropy_gradient = entropy_gradient
-        if not entropy_gradient:
+            ctx.settings = settings
+        if not settings.entropy_gradient:
             ctx.mark_non_differentiable(entropies)
         return logprobs, entropies
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         states, weight, targets, totals, entropies = ctx.saved_tensors
-        narrow, head = states.to(ctx.dtype), weight.to(ctx.dtype)
+        settings: HeadSettings = ctx.settings
+        narrow, head = states.to(settings.dtype), weight.to(settings.dtype)
         of_states = torch.empty_like(states)
         of_weight = torch.zeros(weight.shape) if ctx.needs_input_grad[1] else None
         compute = layer_parts()
-        for at, logits in _pieces(len(targets), head):
+        for at, logits in _pieces(len(targets), head, settings.entries):
             torch.mm(narrow[at], head.t(), out=logits)
-            slopes = (grads[0][at], grads[1][at] if ctx.entropy_gradient else None)
+            slopes = (grads[0][at], grads[1][at] if settings.entropy_gradient else None)
             found = (totals[at], entropies[at])
-            compute.slopes(logits, targets[at], ctx.temperature, found, slopes)
+            compute.slopes(logits, targets[at], settings.temperature, found, slopes)
             of_states[at] = logits @ head
             if of_weight is not None:
                 of_weight += logits.t() @ narrow[at]
         if of_weight is not None:
             of_weight = of_weight.to(weight.dtype)
-        return of_states, of_weight, None, None, None, None
+        return of_states, of_weight, None, None
 
 
-def _pieces(n: int, head: Tensor) -> Iterator[tuple[slice, Tensor]]:
+def _pieces(n: int, head: Tensor, entries: int) -> Iterator[tuple[slice, Tensor]]:
     """Return slices of rows and a place for their logits, the same memory every time."""
-    step = max(1, min(n, BUFFER_ENTRIES // len(head)))
+    step = max(1, min(n, entries // len(head)))
     buffer = torch.empty(step, len(head), dtype=head.dtype)
     for first in range(0, n, step):
         at = slice(first, min(first + step, n))

@@ -2,9 +2,10 @@
 
 What stands between the products of a layer (norms, rotary angles, gates, their gradients, and
 what the output layer's logits become) is bound by memory: torch writes down every intermediate
-result, here a row stays in the processor's cache from beginning to end. Roundings to bfloat16, where
-products are made in it, are where :mod:`.packed_layers` has them. Rows are shared out over torch's threads; sums over rows
-are made of pieces of :data:`ROWS`, so that the number of threads changes no bit.
+result, here a row stays in the processor's cache from beginning to end. Where products are made in
+bfloat16, roundings are where :mod:`.packed_layers` has them. Rows are shared out over torch's
+threads; sums over rows are made of pieces of :data:`ROWS`, so that the number of threads changes no
+bit.
 
 Arrays are float32, or the bits of bfloat16 in uint16. The same functions by torch alone:
 :mod:`.layer_parts`.

@@ -125,9 +125,8 @@ class TokenModel:
     def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         head: nn.Module = self.model.get_output_embeddings()
         if type(head) is nn.Linear and head.bias is None:
-            if (layers := self._unwatched_layers()) is not None:
-                own = (self.temperature, layers.dtype, self.entropy_gradient)
-                return head_scores(states, head.weight, targets, *own)
+            if self._unwatched_layers() is not None:
+                return head_scores(states, head.weight, targets, self._head_settings(head))
             if self.fused:
                 return fused_head(states, head.weight, targets, self._head_settings(head))
         rows = max(1, self.piece_entries // int(self.model.config.vocab_size))

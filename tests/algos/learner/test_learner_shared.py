@@ -229,6 +229,32 @@ def test_every_distinct_token_goes_through_once() -> None:
     assert forwarded(made, forest, credits) == [round_up(distinct_tokens(rows_of(forest)))]
 
 
+def behind_instructions(forest: Forest, n: int) -> Forest:
+    """Put the same ``n`` tokens before every first prompt."""
+    opening = np.arange(n, dtype=np.int64) % 320
+    for group in forest.groups:
+        for tree in group.trees:
+            first = tree.turns[0]
+            tree.turns[0] = replace(first, obs_ids=np.concatenate([opening, first.obs_ids]))
+    return forest
+
+
+@pytest.mark.parametrize("critic", ["own", "shared"])
+def test_instructions_of_several_groups_go_through_once(critic: Any) -> None:
+    forest = behind_instructions(branching(5, groups=3), 70)
+    one, other = (learner(everything(), shared_prefix=on, critic=critic) for on in (True, False))
+    assert_same_update(one, other, forest)
+    _, credits = streams(forest)
+    through = sum(forwarded(learner(policy_only()), forest, credits))
+    assert through == round_up(distinct_tokens(rows_of(forest)))
+    # a budget that holds the groups together because what they share counts once
+    alone = max(distinct_tokens([r for r in rows_of(forest) if r.group == g]) for g in range(3))
+    tight = learner(policy_only(), micro_batch_tokens=distinct_tokens(rows_of(forest)))
+    assert len(forwarded(tight, forest, credits)) == 1
+    cut = learner(policy_only(), micro_batch_tokens=alone)
+    assert len(forwarded(cut, forest, credits)) > 1
+
+
 def test_paths_without_advantage_are_not_packed() -> None:
     forest = branching(5)
     _, credits = streams(forest)

@@ -9,11 +9,11 @@ import pytest
 from helpers.branching import branching
 from helpers.forests import forests
 from helpers.grown import turn
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.algos.core.forest import ROOT, Edge, Forest, Group, Tree, Turn
-from turngym.algos.learner.attention.packing import Pack, number_tokens
+from turngym.algos.learner.attention.packing import OPENING, Pack, number_tokens
 from turngym.algos.learner.batching.rows import (
     distinct_tokens,
     mini_batches,
@@ -78,6 +78,54 @@ def test_first_observations_that_differ_are_apart() -> None:
 def test_groups_share_nothing() -> None:
     one, two = grown([act(1)]).groups[0], grown([act(1)]).groups[0]
     assert distinct(Forest.of([one, two])) == 2 * (3 + 1)
+
+
+def opened(*ends: int, n: int = OPENING + 6, at: int = OPENING + 3) -> Forest:
+    """Groups whose first observations have ``n`` tokens and part at ``at``."""
+    start = tuple(range(at))
+    groups = [grown([act(1, obs=(*start, *[e] * (n - at)))]).groups[0] for e in ends]
+    return Forest.of(groups)
+
+
+def test_groups_share_long_instructions() -> None:
+    forest = opened(7, 8, 9)
+    assert distinct(forest) == (OPENING + 3) + 3 * (3 + 1)
+    check_pack(forest)
+
+
+def test_groups_share_no_whole_prompt_and_no_short_beginning() -> None:
+    n = OPENING + 6
+    assert distinct(opened(7, 7)) == (n - 1) + 2 * (1 + 1)  # each keeps a token of its own
+    assert distinct(opened(7, 8, n=OPENING, at=OPENING - 1)) == 2 * (OPENING + 1)
+    assert distinct(opened(7, 8, at=OPENING - 1)) == 2 * (n + 1)
+
+
+def test_other_instructions_are_apart() -> None:
+    two = opened(7, 8).groups
+    other = grown([act(1, obs=(5,) * (OPENING + 6))], [act(2, obs=(5,) * (OPENING + 6))]).groups
+    alone = OPENING + 6 + 2  # a group shares its own prompt as before
+    forest = Forest.of([*two, *other])
+    assert distinct(forest) == (OPENING + 3) + 2 * (3 + 1) + alone
+    check_pack(forest)
+
+
+@given(st.integers(0, 2**20), st.integers(0, 3))
+@settings(max_examples=25, deadline=None)
+def test_a_token_sees_exactly_its_own_path_behind_common_instructions(seed: int, tail: int) -> None:
+    forest = branching(seed, groups=3, trees=2)
+    opening = np.arange(OPENING + tail, dtype=np.int64)
+    for group in forest.groups:
+        for tree in group.trees:
+            tree.turns[0] = replace(
+                tree.turns[0], obs_ids=np.concatenate([opening, tree.turns[0].obs_ids])
+            )
+    check_pack(forest)
+    begun = {
+        tuple(numbers[: len(opening)].tolist())
+        for path, numbers in zip(forest, number_tokens(forest), strict=True)
+        if path.turns[0] == 0
+    }
+    assert len(begun) == 1
 
 
 def test_a_spawned_context_starts_anew() -> None:

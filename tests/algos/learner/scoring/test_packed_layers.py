@@ -24,8 +24,9 @@ from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
 from turngym.algos.learner.importance_weights import Protection, weighed
 from turngym.algos.learner.learner import Learner
-from turngym.algos.learner.scoring import head_scores as heads
 from turngym.algos.learner.scoring import layer_parts, scoring
+from turngym.algos.learner.scoring.fused_head import HeadSettings
+from turngym.algos.learner.scoring.head_scores import head_scores
 from turngym.algos.learner.scoring.kept_memory import KeptMemory
 from turngym.algos.learner.scoring.packed_layers import (
     PackedLayers,
@@ -275,8 +276,10 @@ def test_other_models_are_left_to_their_own_layers() -> None:
 
 
 @pytest.mark.parametrize("entropy", [True, False])
-def test_the_head_in_pieces(entropy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "BUFFER_ENTRIES", 5 * 40)
+def test_the_head_in_pieces(entropy: bool) -> None:
+    in_pieces = HeadSettings(
+        temperature=0.7, entropy_gradient=entropy, dtype=torch.bfloat16, entries=5 * 40
+    )
     rng = torch.Generator().manual_seed(0)
     states, weight = (torch.randn(n, 16, generator=rng).bfloat16() for n in (12, 40))
     targets = torch.randint(40, (12,), generator=rng)
@@ -285,7 +288,7 @@ def test_the_head_in_pieces(entropy: bool, monkeypatch: pytest.MonkeyPatch) -> N
     for own in (True, False):
         s, w = (x.clone().float().requires_grad_() for x in (states, weight))
         if own:
-            scores = heads.head_scores(s, w, targets, 0.7, torch.bfloat16, entropy)
+            scores = head_scores(s, w, targets, in_pieces)
         else:
             scores = token_scores((s @ w.t()).bfloat16(), targets, 0.7, entropy)
         (scores[0] @ towards[0] + (scores[1] @ towards[1] if entropy else 0.0)).backward()
