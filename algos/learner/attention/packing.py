@@ -177,8 +177,15 @@ class FlatBlocks:
             longest = max(longest, p + max(block.lengths))
             entries += sum(n * p + n * (n + 1) // 2 for n in block.lengths)
             tokens += sum(block.lengths)
-        tables = (np.array(t, np.int64) for t in (bounds, ranges or [(0, 0)], spans))
-        return cls(*tables, longest, entries, tokens, window or longest)
+        return cls(
+            bounds=np.array(bounds, np.int64),
+            ranges=np.array(ranges or [(0, 0)], np.int64),
+            spans=np.array(spans, np.int64),
+            longest=longest,
+            entries=entries,
+            tokens=tokens,
+            window=window or longest,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
