@@ -7,8 +7,7 @@ from typing import Any
 LARGE = 2**25
 """Weights, 34 million. Below, a CPU is bound by memory and calls, not by products; contexts and
 activations cost little beside everything else; and half precision moves log-probabilities by a
-thousandth of a nat. A model of 135 million is on the other side in all of this. Smaller models
-keep to the ways, and the digits, in which their runs are published."""
+thousandth of a nat. A model of 135 million is on the other side in all of this."""
 
 
 def count_weights(model: Any) -> int:

@@ -24,8 +24,9 @@ class LearnerSettings:
         precision: Number format of training: bfloat16 runs the models under autocast, weights and
             optimiser stay as they are; auto does so where the device computes in it.
         critic: PPO's critic: an own backbone, or a head shared with the policy.
-        shared_prefix: Send tokens that several paths of a group share through the model once,
-            where that saves work; off, every path is a padded row of its own.
+        shared_prefix: Send tokens that several paths of a group share, and instructions that
+            groups have in common, through the model once, where that saves work; off, every path is
+            a padded row of its own.
         gradient_checkpointing: Keep only the inputs of the layers and compute them again in the
             backward pass: a third more time, much less memory.
         optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).

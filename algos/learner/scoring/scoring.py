@@ -40,8 +40,9 @@ class TokenModel:
         entropy_gradient: Whether the entropies carry gradient.
 
     Attributes:
+        layers: What computes packs in place of the model's own layers; None where nothing does.
         fused: Whether a plain output layer is computed by :func:`~.fused_head.fused_head`, as on
-            CUDA. A CPU keeps to its own way, whose numbers are published to the last digit.
+            CUDA.
     """
 
     def __init__(
