@@ -305,7 +305,7 @@ class Models:
             needed = None if everywhere or not self._lean else batch.read_positions()
             for lean in self._lean:
                 stack.enter_context(lean.within(needed))
-            for one in (self.tokens, self.reference):
+            for one in (self.tokens, self.reference, self.critic):
                 if one is not None and one.layers is not None:
                     stack.enter_context(one.layers.reading(needed))
             yield
@@ -389,6 +389,8 @@ class Models:
         self.tokens.quicken(kept)
         if self.reference is not None:
             self.reference.quicken(0)  # keeps nothing at all: it has no backward pass
+        if self.tokens.layers is not None and self.critic is not None:
+            self.critic.quicken(self.tokens.layers)
         return self.tokens.layers
 
     def _fitting(self, layers: PackedLayers) -> int:
@@ -396,10 +398,8 @@ class Models:
         most = self.settings.micro_batch_tokens
         if self.settings.gradient_checkpointing:
             return most
-        kept = float(layers.bytes_per_token)
-        if self._has_own_critic:  # it runs by its own layers, which keep all that autograd does
-            kept += KeptMemory.measured(self.tokens, self.tokens.device).base
-        return max(1, min(most, int(self._room / kept)))
+        kept = (2 if self._has_own_critic else 1) * layers.bytes_per_token
+        return max(1, min(most, self._room // kept))
 
     @property
     def _room(self) -> int:

@@ -212,8 +212,8 @@ class PackedLayers:
     """Computes the last hidden states of a pack; see the module's text.
 
     Args:
-        model: One that :func:`why_not_packed` has no objection to; its weights are read anew in
-            every pass.
+        model: One that :func:`why_not_packed` has no objection to, or the decoder of one; its
+            weights are read anew in every pass.
         dtype: Number format of the products.
         activation_bytes: What a pass may keep for its backward pass; from a pack that needs more
             the inputs of the layers alone are kept, and each layer is computed again.
@@ -228,7 +228,7 @@ class PackedLayers:
         *,
         loops: bool = False,
     ) -> None:
-        self._decoder = model.model
+        self._decoder = getattr(model, "model", model)
         self.dtype, self.activation_bytes, self._loops = dtype, activation_bytes, loops
         first = self._decoder.layers[0].self_attn
         self._width = int(first.head_dim)
@@ -246,6 +246,14 @@ class PackedLayers:
             halves += a.q_proj.out_features + 2 * a.k_proj.out_features
         each = 2 * 4 * config.hidden_size + self.dtype.itemsize * halves
         return len(self._decoder.layers) * each
+
+    def of_copy(self, decoder: Any) -> PackedLayers:
+        """Return the layers of a copy of the decoder, computed alike."""
+        return PackedLayers(decoder, self.dtype, self.activation_bytes, loops=self._loops)
+
+    def unwatched(self) -> bool:
+        """Return whether nobody's hooks wait for the decoder's own modules."""
+        return not any(map(has_hooks, self._decoder.modules()))
 
     @contextmanager
     def reading(self, read: Tensor | None) -> Iterator[None]:
@@ -303,6 +311,12 @@ class PackedLayers:
             theirs = self._decoder(torch.from_numpy(ids)[None], use_cache=False).last_hidden_state
         off = (own - theirs.float()).norm() / theirs.float().norm()
         return bool(off < AGREE[self.dtype])
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Return whether somebody's function waits for a pass through this very module."""
+    forward = module._forward_hooks or module._forward_pre_hooks
+    return bool(forward or module._backward_hooks or module._backward_pre_hooks)
 
 
 class _Layer(torch.autograd.Function):

@@ -19,7 +19,7 @@ from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
 from .fused_head import HeadSettings, fused_head, piece_entries
 from .head_scores import head_scores
-from .packed_layers import PackedLayers, has_loops, why_not_packed
+from .packed_layers import PackedLayers, has_hooks, has_loops, why_not_packed
 from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above
@@ -103,8 +103,8 @@ class TokenModel:
 
     def hidden(self, batch: MicroBatch) -> Tensor:
         """Return last hidden states ``[rows, columns, hidden]``."""
-        if batch.layout is not None and (layers := self._unwatched_layers()) is not None:
-            return layers(batch)
+        if batch.layout is not None and self.layers is not None and self.layers.unwatched():
+            return self.layers(batch)
         with self.autocast():
             return self.model.get_decoder()(**batch.inputs()).last_hidden_state
 
@@ -126,7 +126,7 @@ class TokenModel:
     def _chunked(self, states: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         head: nn.Module = self.model.get_output_embeddings()
         if type(head) is nn.Linear and head.bias is None:
-            if self._unwatched_layers() is not None:
+            if self.layers is not None and not has_hooks(head):
                 return head_scores(states, head.weight, targets, self._head_settings(head))
             if self.fused:
                 return fused_head(states, head.weight, targets, self._head_settings(head))
@@ -144,12 +144,6 @@ class TokenModel:
             for s, t in zip(states.split(rows), targets.split(rows), strict=True)
         ]
         return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
-
-    def _unwatched_layers(self) -> PackedLayers | None:
-        """Return the layers of our own, unless somebody's hooks wait for the model's modules."""
-        if self.layers is None or any(map(_has_hooks, self.model.modules())):
-            return None
-        return self.layers
 
     @property
     def piece_entries(self) -> int:
@@ -171,11 +165,6 @@ class TokenModel:
         if not self.half or not self.casts:
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
-
-
-def _has_hooks(module: nn.Module) -> bool:
-    forward = module._forward_hooks or module._forward_pre_hooks
-    return bool(forward or module._backward_hooks or module._backward_pre_hooks)
 
 
 def computes_in_half(precision: Precision, device: torch.device) -> bool:
