@@ -171,38 +171,62 @@ def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPl
 class _BlockAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:
-        repeats = len(q) // len(k)
         with torch.autocast(q.device.type, enabled=False):
-            q = (q * scale).contiguous()
-            k, v = (x.repeat_interleave(repeats, 0).contiguous() for x in (k, v))
-            out = torch.empty(q.shape[1], len(q), q.shape[2], dtype=q.dtype, device=q.device)
-            out[plan.tokens :] = 0
-            kept = []
-            for work in plan.works:
-                kept += _forward(work, q, k, v, out.transpose(0, 1))
+            out, made = attend_blocks(q, k, v, scale, plan)
         if any(ctx.needs_input_grad[:3]):
-            ctx.save_for_backward(q, k, v, *kept)
-            ctx.scale, ctx.plan, ctx.repeats = scale, plan, repeats
+            ctx.save_for_backward(*made)
+            ctx.scale, ctx.plan, ctx.repeats = scale, plan, len(q) // len(k)
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, *kept = ctx.saved_tensors
-        with torch.autocast(q.device.type, enabled=False):
-            grad = grads[0].transpose(0, 1).to(q.dtype).contiguous()
-            # sums over many descendants, so float32 whatever the products are made in
-            of_q, of_k, of_v = (torch.empty(q.shape, device=q.device) for _ in range(3))
-            for out in (of_q, of_k, of_v):
-                out[:, ctx.plan.tokens :] = 0
-            used = 0
-            for work in ctx.plan.works:
-                steps = len(range(0, work.length, CHUNK))
-                _backward(work, (q, k, v), grad, kept[used : used + steps], (of_q, of_k, of_v))
-                used += steps
-            if ctx.repeats > 1:
-                of_k, of_v = (x.unflatten(0, (-1, ctx.repeats)).sum(1) for x in (of_k, of_v))
-            of_q *= ctx.scale
-        return of_q.to(q.dtype), of_k.to(q.dtype), of_v.to(q.dtype), None, None
+        made = ctx.saved_tensors
+        with torch.autocast(grads[0].device.type, enabled=False):
+            found = attend_blocks_backward(grads[0], made, ctx.scale, ctx.plan, ctx.repeats)
+        return *(x.to(made[0].dtype) for x in found), None, None
+
+
+def attend_blocks(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Return :func:`block_attention`'s result, and what its backward pass needs."""
+    repeats = len(q) // len(k)
+    q = (q * scale).contiguous()
+    k, v = (x.repeat_interleave(repeats, 0).contiguous() for x in (k, v))
+    out = torch.empty(q.shape[1], len(q), q.shape[2], dtype=q.dtype, device=q.device)
+    out[plan.tokens :] = 0
+    kept = []
+    for work in plan.works:
+        kept += _forward(work, q, k, v, out.transpose(0, 1))
+    return out, (q, k, v, *kept)
+
+
+def attend_blocks_backward(
+    grad: Tensor, made: Sequence[Tensor], scale: float, plan: BlockPlan, repeats: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of queries, keys and values, float32.
+
+    Args:
+        grad: Of the result ``[tokens, heads, width]``.
+        made: What :func:`attend_blocks` returned besides.
+        scale: As given to it.
+        plan: The same.
+        repeats: Query heads that share a key head.
+    """
+    q, k, v, *kept = made
+    grad = grad.transpose(0, 1).to(q.dtype).contiguous()
+    # sums over many descendants, so float32 whatever the products are made in
+    of_q, of_k, of_v = (torch.empty(q.shape, device=q.device) for _ in range(3))
+    for out in (of_q, of_k, of_v):
+        out[:, plan.tokens :] = 0
+    used = 0
+    for work in plan.works:
+        steps = len(range(0, work.length, CHUNK))
+        _backward(work, (q, k, v), grad, kept[used : used + steps], (of_q, of_k, of_v))
+        used += steps
+    if repeats > 1:
+        of_k, of_v = (x.unflatten(0, (-1, repeats)).sum(1) for x in (of_k, of_v))
+    return of_q.mul_(scale), of_k, of_v
 
 
 def _forward(work: _Work, q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> list[Tensor]:

@@ -149,6 +149,7 @@ class FlatBlocks:
         spans: First token and number of tokens of each span ``[n, 2]``.
         longest: Most keys that a token sees.
         entries: Scores of one head.
+        padded: The same where a block's spans are as long as its longest and hide nothing.
         tokens: Tokens in spans; they come before all others.
         window: How many tokens a token sees, itself the last.
     """
@@ -158,6 +159,7 @@ class FlatBlocks:
     spans: Ids
     longest: int
     entries: int
+    padded: int
     tokens: int
     window: int
 
@@ -167,7 +169,7 @@ class FlatBlocks:
         bounds: list[tuple[int, int, int, int]] = []
         ranges: list[tuple[int, int]] = []
         spans: list[tuple[int, int]] = []
-        longest = entries = tokens = 0
+        longest = entries = padded = tokens = 0
         for block in blocks:
             before, first = len(ranges), len(spans)
             ranges += block.prefix
@@ -176,6 +178,7 @@ class FlatBlocks:
             p = block.n_prefix
             longest = max(longest, p + max(block.lengths))
             entries += sum(n * p + n * (n + 1) // 2 for n in block.lengths)
+            padded += len(block.lengths) * max(block.lengths) * (p + max(block.lengths))
             tokens += sum(block.lengths)
         return cls(
             bounds=np.array(bounds, np.int64),
@@ -183,6 +186,7 @@ class FlatBlocks:
             spans=np.array(spans, np.int64),
             longest=longest,
             entries=entries,
+            padded=padded,
             tokens=tokens,
             window=window or longest,
         )

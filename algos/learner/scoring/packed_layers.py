@@ -2,23 +2,23 @@
 
 What transformers computes, under autocast with the same roundings: q, k and v are one product and
 so are the gates and what they gate; each layer is one function whose backward pass is written out.
-It keeps seven tensors of a layer where autograd keeps thirty, and none that grows with the length
-of a context. In the last layer queries, output and MLP are computed for the tokens alone whose
-states are read.
+It keeps seven tensors of a layer where autograd keeps thirty, and of large models none that grows
+with the length of a context. In the last layer queries, output and MLP are computed for the tokens
+alone whose states are read.
 
 Large models, which are bound by their products, multiply in bfloat16 here, and attend by products.
-Small ones are bound by memory and calls: they multiply in float32 or bfloat16, and their short
-contexts are attended to by compiled loops.
+Small ones are bound by memory and calls: they multiply in float32 or bfloat16, and attend by
+compiled loops or, where many spans follow one context, by products of whole blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..attention.block_attention import attend_blocks, attend_blocks_backward
 from ..attention.span_attention import attend, attend_backward, spans_of
 from ..attention.tree_attention import TreeLayout
 from ..batching.micro_batch import MicroBatch
@@ -35,8 +36,11 @@ from .layer_parts import layer_parts
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 AGREE = {torch.bfloat16: 0.1, torch.float32: 1e-4}
 """Largest distance of last hidden states, as a part of their norm: roundings differ by less."""
+BLOCK_ENTRIES, PADDED_SHARE = 4700, 0.27
+"""What a block costs by products, in scores that loops make in that time: itself, and each of its
+scores, padding included (measured with four heads of 32, one thread)."""
 MOST_KEYS = 512
-"""Keys that a token sees in the mean up to which loops take no more time than products."""
+"""Keys that a token of a small model sees in the mean up to which weights are kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,41 +111,92 @@ class _Narrow:
         )
 
 
-class _Attention:
-    """What sees what in a pack, as loops or as products, and for whom it is computed.
+class _Attention(Protocol):
+    """What sees what in a pack, and how it is computed.
+
+    Queries, keys and values are ``[key heads, tokens, group * width]`` and twice
+    ``[key heads, tokens, width]``; results have the queries' shape, tokens outermost.
+
+    Attributes:
+        of_queries: What queries are multiplied by before.
+    """
+
+    of_queries: float
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return what every token sees, and what the backward pass needs besides."""
+        ...
+
+    def backward(
+        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradients of queries, in their number format, and of keys and values."""
+        ...
+
+
+class _BySpans:
+    """Span by span, by products that keep nothing: for large heads and long contexts."""
+
+    def __init__(self, layout: TreeLayout, scale: float) -> None:
+        self.of_queries, self._spans = scale, spans_of(layout.blocks)
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return attend(q, k, v, self._spans), ()
+
+    def backward(
+        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        del made
+        return attend_backward(grad, *inputs, self._spans)
+
+
+class _ByBlocks:
+    """Block by block, by products that keep their weights: for many spans after one context."""
+
+    of_queries = 1.0
+
+    def __init__(self, layout: TreeLayout, scale: float) -> None:
+        self._plan, self._scale = layout.plan(), scale
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        width = k.shape[2]
+        apart = q.unflatten(2, (-1, width)).transpose(1, 2).flatten(0, 1)
+        out, made = attend_blocks(apart, k, v, self._scale, self._plan)
+        return out.view(q.shape[1], len(q), -1).transpose(0, 1), made
+
+    def backward(
+        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, _ = inputs
+        group, width = q.shape[2] // k.shape[2], k.shape[2]
+        apart = grad.transpose(0, 1).reshape(q.shape[1], -1, width)
+        of_q, of_k, of_v = attend_blocks_backward(apart, made, self._scale, self._plan, group)
+        together = of_q.unflatten(0, (-1, group)).transpose(1, 2).flatten(2)
+        return together.to(q.dtype).contiguous(), of_k, of_v
+
+
+class _ByLoops:
+    """Query by query, by compiled loops that keep nothing: for short contexts of all kinds.
 
     Args:
         layout: The relation.
-        wanted: Whose results are read ``[tokens]``; products compute all.
         scale: Multiplies the scores.
-        loops: Whether compiled loops may compute it.
+        wanted: Whose results are read ``[tokens]``; the others' are 0.
     """
 
-    def __init__(
-        self, layout: TreeLayout, wanted: npt.NDArray[np.bool_], scale: float, loops: bool
-    ) -> None:
-        self.wanted, self.scale = wanted, scale
-        self._spans = () if loops else spans_of(layout.blocks)
-        self._flat = layout.flat() if loops else None
+    of_queries = 1.0
 
-    @property
-    def of_queries(self) -> float:
-        """What queries are to be multiplied by before."""
-        return self.scale if self._flat is None else 1.0
+    def __init__(self, layout: TreeLayout, scale: float, wanted: npt.NDArray[np.bool_]) -> None:
+        self._flat, self._scale, self._wanted = layout.flat(), scale, wanted
 
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Return what every token sees, ``[key heads, tokens, group * width]``."""
-        if self._flat is None:
-            return attend(q, k, v, self._spans)
-        return _loops().attend(q, k, v, self._flat, self.wanted, self.scale)
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        return _loops().attend(q, k, v, self._flat, self._wanted, self._scale), ()
 
     def backward(
-        self, grad: Tensor, q: Tensor, k: Tensor, v: Tensor
+        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients of queries, keys and values."""
-        if self._flat is None:
-            return attend_backward(grad, q, k, v, self._spans)
-        return _loops().attend_backward(grad, (q, k, v), self._flat, self.wanted, self.scale)
+        del made
+        return _loops().attend_backward(grad, inputs, self._flat, self._wanted, self._scale)
 
 
 @cache
@@ -277,9 +332,8 @@ class PackedLayers:
         hidden = decoder.embed_tokens(batch.ids)[0].float()
         cos, sin = decoder.rotary_emb(hidden[None], batch.positions)
         tokens, half = len(hidden), self._width // 2
-        loops = self._loops and layout.flat().entries <= MOST_KEYS * tokens
         setting = _Setting(
-            attention=_Attention(layout, np.ones(tokens, np.bool_), self._scale, loops),
+            attention=self._attention(layout, np.ones(tokens, np.bool_)),
             cos=cos[0, :, :half].float().contiguous(),
             sin=sin[0, :, :half].float().contiguous(),
             eps=self._eps,
@@ -290,7 +344,7 @@ class PackedLayers:
         if self._read is not None:
             wanted = np.zeros(tokens, np.bool_)
             wanted[self._read.numpy()] = True
-            attention = _Attention(layout, wanted, self._scale, loops)
+            attention = self._attention(layout, wanted)
             last = replace(setting, attention=attention, read=self._read)
         with torch.autocast("cpu", enabled=False):
             for layer in decoder.layers:
@@ -299,6 +353,15 @@ class PackedLayers:
                 now = last if layer is decoder.layers[-1] else setting
                 hidden = _Layer.apply(hidden, now, narrow, *weights.flat())
             return decoder.norm(hidden[None])
+
+    def _attention(self, layout: TreeLayout, wanted: npt.NDArray[np.bool_]) -> _Attention:
+        """Return the quickest way to compute a pack's attention."""
+        flat = layout.flat()
+        if not self._loops or flat.entries > MOST_KEYS * flat.tokens:
+            return _BySpans(layout, self._scale)
+        if flat.entries < BLOCK_ENTRIES * len(flat.bounds) + PADDED_SHARE * flat.padded:
+            return _ByLoops(layout, self._scale, wanted)
+        return _ByBlocks(layout, self._scale)
 
     @torch.no_grad()
     def agrees(self) -> bool:
@@ -351,13 +414,14 @@ def _forward(x: Tensor, setting: _Setting, w: _Narrow) -> tuple[Tensor, tuple[Te
         plain = (qkv,)
         qkv = parts.head_norm(qkv, w.norm_heads, w.out.shape[1] // width, eps)
     q, k, v = parts.turn(qkv, setting.cos, setting.sin, setting.attention.of_queries, heads)
-    seen = setting.attention(q, k, v).transpose(0, 1).reshape(len(x), -1)
+    seen, kept = setting.attention(q, k, v)
+    seen = seen.transpose(0, 1).reshape(len(x), -1)
     if read is not None:
         seen, x = seen[read], x[read]
     middle, normed = parts.norm(x, w.norm_mid, eps, setting.dtype, F.linear(seen, w.out))
     gated = F.linear(normed, w.gated)
     out = parts.plus(middle, F.linear(parts.gate(gated), w.down))
-    return out, (q, k, v, seen, middle, gated, *plain)
+    return out, (q, k, v, seen, middle, gated, *plain, *kept)
 
 
 def _backward(
@@ -369,7 +433,8 @@ def _backward(
 ) -> tuple[Tensor, ...]:
     """Return the gradients of a layer's input and of its weights."""
     parts, eps, dtype, read = layer_parts(), setting.eps, setting.dtype, setting.read
-    q, k, v, seen, middle, gated, *plain = made
+    q, k, v, seen, middle, gated, *more = made
+    plain, kept = (more[:0], more) if w.norm_heads is None else (more[:1], more[1:])
     grad = grad if read is None else grad[read]
     some = grad.to(dtype)
     of_gated, product = parts.gate_backward(some @ w.down, gated)
@@ -383,7 +448,7 @@ def _backward(
     if read is not None:
         of_seen, of_middle = _spread(of_seen, read, x), _spread(of_middle, read, x)
     of_seen = of_seen.view(len(x), len(k), -1).transpose(0, 1)
-    of_heads = setting.attention.backward(of_seen, q, k, v)
+    of_heads = setting.attention.backward(of_seen, (q, k, v), kept)
     factor = setting.attention.of_queries
     of_qkv = parts.turn_backward(of_heads, setting.cos, setting.sin, factor)
     of_norm_heads: tuple[Tensor, ...] = ()

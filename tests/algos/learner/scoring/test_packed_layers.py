@@ -24,7 +24,7 @@ from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
 from turngym.algos.learner.importance_weights import Protection, weighed
 from turngym.algos.learner.learner import Learner
-from turngym.algos.learner.scoring import layer_parts, scoring
+from turngym.algos.learner.scoring import layer_parts, packed_layers, scoring
 from turngym.algos.learner.scoring.fused_head import HeadSettings
 from turngym.algos.learner.scoring.head_scores import head_scores
 from turngym.algos.learner.scoring.kept_memory import KeptMemory
@@ -197,11 +197,16 @@ def test_as_far_from_float32_as_the_models_own_layers(family: str, loops: bool) 
     assert torch.equal(mine[1], twice[1])  # each layer computed twice is the same
 
 
-@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("way", ["spans", "blocks", "loops"])
 @pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
-def test_equal_to_the_models_own_layers_in_float32(family: str, loops: bool) -> None:
-    if loops and not has_loops():
+def test_equal_to_the_models_own_layers_in_float32(
+    family: str, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_loops():
         pytest.skip("the loops need numba")
+    loops = way != "spans"
+    monkeypatch.setattr(packed_layers, "BLOCK_ENTRIES", 10**9 if way == "loops" else 0)
+    monkeypatch.setattr(packed_layers, "PADDED_SHARE", 0.0)
     model, batch = varied(family), batch_of(2)
     with attending([model], NAME):
         own = gradients(model, lambda: model.model(**batch.inputs()).last_hidden_state)
