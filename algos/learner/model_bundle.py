@@ -46,7 +46,7 @@ from .update_log import pieces
 ACTIVATION_BYTES = 3 * 2**29
 """What a micro batch of a large model on a CPU may keep for its backward pass: beside weights,
 gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB. A critic of its
-own has the first three again, and takes a third of it."""
+own has the first three again, and takes two thirds of it."""
 
 GiveBack = Literal["micro batch", "optimiser step"]
 
@@ -404,7 +404,7 @@ class Models:
     @property
     def _room(self) -> int:
         """Bytes that a micro batch of a large model on a CPU may keep."""
-        return ACTIVATION_BYTES * 2 // 3 if self._has_own_critic else ACTIVATION_BYTES
+        return ACTIVATION_BYTES // 3 if self._has_own_critic else ACTIVATION_BYTES
 
     @property
     def _has_own_critic(self) -> bool:

@@ -272,7 +272,8 @@ class PackedLayers:
         dtype: Number format of the products.
         activation_bytes: What a pass may keep for its backward pass; from a pack that needs more
             the inputs of the layers alone are kept, and each layer is computed again.
-        loops: Whether compiled loops attend to short contexts.
+        loops: Whether compiled loops, or products of whole blocks, attend to short contexts; heads
+            whose size is no multiple of four are left to products span by span.
     """
 
     def __init__(
@@ -284,9 +285,10 @@ class PackedLayers:
         loops: bool = False,
     ) -> None:
         self._decoder = getattr(model, "model", model)
-        self.dtype, self.activation_bytes, self._loops = dtype, activation_bytes, loops
+        self.dtype, self.activation_bytes = dtype, activation_bytes
         first = self._decoder.layers[0].self_attn
         self._width = int(first.head_dim)
+        self._loops = loops and self._width % 4 == 0  # they take four dimensions at a time
         self._scale = float(first.scaling)
         self._eps = float(self._decoder.layers[0].input_layernorm.variance_epsilon)
         self._read: Tensor | None = None
