@@ -40,11 +40,12 @@ QUERIES = 32
 HIDDEN = np.float32(-3e38)
 """Score of a key that is not seen."""
 
-moved = nb.njit(error_model="numpy")
-"""Makes a function of what moves numbers and sums up no row: compiled once, not at every call."""
+subroutine = nb.njit(error_model="numpy")
+"""Makes a function of its own, compiled once: for loops without sums over a row, whose order would
+depend on who compiles."""
 
 
-@moved
+@subroutine
 def _turn_over(row: Any, at: int, lines: Any) -> None:
     """Write a row to column ``at`` of ``lines``, ``[width, tiles, TILE]``."""
     tile, place = at // TILE, at % TILE
@@ -52,7 +53,7 @@ def _turn_over(row: Any, at: int, lines: Any) -> None:
         lines[d, tile, place] = widen(row[d])
 
 
-@moved
+@subroutine
 def _copy(row: Any, factor: Any, out: Any, n: int) -> None:
     for d in range(n):
         out[d] = widen(row[d]) * factor
@@ -128,7 +129,7 @@ def _change(scores: Any, share: Any, changes: Any, tiles: int) -> None:
         slopes[j] = weights[j] * (slopes[j] - mean)
 
 
-@moved
+@subroutine
 def _read_context(x: Any, ranges: Any, lines: Any) -> None:
     """Write the rows of some ranges of tokens to the first columns of ``lines``."""
     p = 0
@@ -138,7 +139,7 @@ def _read_context(x: Any, ranges: Any, lines: Any) -> None:
             p += 1
 
 
-@moved
+@subroutine
 def _copy_context(x: Any, ranges: Any, out: Any, n: int) -> int:
     """Copy the rows of some ranges of tokens; return how many there are."""
     p = 0
@@ -149,20 +150,20 @@ def _copy_context(x: Any, ranges: Any, out: Any, n: int) -> int:
     return p
 
 
-@moved
+@subroutine
 def _read_span(x: Any, begin: int, count: int, p: int, lines: Any) -> None:
     """Write the rows of a span to the columns of ``lines`` from ``p`` on."""
     for i in range(count):
         _turn_over(x[begin + i], p + i, lines)
 
 
-@moved
+@subroutine
 def _copy_span(x: Any, begin: int, count: int, p: int, out: Any, n: int) -> None:
     for i in range(count):
         _copy(x[begin + i], np.float32(1), out[p + i], n)
 
 
-@moved
+@subroutine
 def _add_rows(sums: Any, ranges: Any, out: Any, n: int) -> None:
     """Add what was summed up for the tokens of some ranges to their rows."""
     at = 0

@@ -40,7 +40,7 @@ BLOCK_ENTRIES, PADDED_SHARE = 4700, 0.27
 """What a block costs by products, in scores that loops make in that time: itself, and each of its
 scores, padding included (measured with four heads of 32, one thread)."""
 MOST_KEYS = 512
-"""Keys that a token of a small model sees in the mean up to which weights are kept."""
+"""Keys that a token of a small model sees in the mean, beyond which it attends span by span."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
