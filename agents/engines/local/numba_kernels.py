@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from ...models.loops.parts import (
@@ -133,7 +132,7 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
         measures[0, r] = (row[token] - top) * inverse - log_total
 
 
-@nb.njit(error_model="numpy")
+@part
 def _first_above(masses: Any, start: int, step: int, n: int, u: Any) -> Any:
     """The first of ``n`` masses, ``step`` apart, at which their sum so far exceeds ``u`` of all."""
     total = np.float32(0)

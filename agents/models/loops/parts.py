@@ -27,6 +27,9 @@ part = nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
 """Makes a part of loops. Parts are inlined where sums may come in any order: as functions of their
 own they would be compiled twice, alone and within the loop; the process that compiles would call
 the one, whoever loads the result the other, which adds up in another order."""
+subroutine = nb.njit(fastmath=False, error_model="numpy")
+"""Makes a function of its own, called from loops, which adds up in the order that is written. One
+that does not say so may take any order from within a loop, and none when it is compiled alone."""
 
 
 def widen(x: Any) -> Any:
@@ -79,7 +82,7 @@ def exp_of_negative(x: Any) -> Any:
     return np.float32(0) if x < LOWEST else p * power
 
 
-@nb.njit(error_model="numpy")
+@subroutine
 def highest(row: Any, n: int) -> Any:
     """The greatest of the first ``n``, by whole numbers in the same order: those vectorise."""
     numbers = row.view(np.int32)

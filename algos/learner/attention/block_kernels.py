@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -27,6 +26,7 @@ from ....agents.models.loops.parts import (
     highest,
     narrow,
     part,
+    subroutine,
     widen,
 )
 from ....agents.models.loops.row_threads import share_rows
@@ -39,10 +39,6 @@ QUERIES = 32
 """Queries of a span whose weights a backward pass has in memory at a time."""
 HIDDEN = np.float32(-3e38)
 """Score of a key that is not seen."""
-
-subroutine = nb.njit(error_model="numpy")
-"""Makes a function of its own, compiled once: for loops without sums over a row, whose order would
-depend on who compiles."""
 
 
 @subroutine
