@@ -94,14 +94,14 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
     Args:
         logits: float32 ``[rows, vocabulary]``.
         settings: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
-        columns: A divisor of the vocabulary.
+        columns: Of the vocabulary as a table.
         tokens: int64 ``[rows]``, written.
         measures: float32 ``[2, rows]``, written: log-probabilities, entropies.
     """
     heat, uniform = settings
     size = logits.shape[1]
-    lines = size // columns
-    mass = np.empty(size, np.float32)
+    lines = (size + columns - 1) // columns
+    mass = np.zeros(lines * columns, np.float32)
     sums = np.empty(columns, np.float32)
     for r in range(logits.shape[0]):
         row = logits[r]
@@ -127,7 +127,7 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
                     sums[c] += mass[line * columns + c]
             column, rest = _first_above(sums, 0, 1, columns, uniform[r])
             line, _ = _first_above(mass, column, columns, lines, rest)
-            token = line * columns + column
+            token = min(line * columns + column, size - 1)  # NaN falls nowhere
         tokens[r] = token
         measures[0, r] = (row[token] - top) * inverse - log_total
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from turngym.agents.engines import sampling
-from turngym.agents.engines.sampling import DrawSettings, draw, uniforms
+from turngym.agents.engines.sampling import Draws, DrawSettings, draw, uniforms
 from turngym.envs.core.errors import BadValueError
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -27,13 +27,21 @@ def grid(n: int) -> np.ndarray:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([0.5, 1.0, 2.0]))
-def test_an_even_grid_of_uniforms_gives_the_distribution(seed: int, temperature: float) -> None:
-    logits = torch.randn(7, generator=torch.Generator().manual_seed(seed)) * 2
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.sampled_from([2, 7, 63, 64, 65, 130]),
+    st.booleans(),
+)
+def test_an_even_grid_of_uniforms_gives_the_distribution(
+    seed: int, temperature: float, size: int, compiled: bool
+) -> None:
+    logits = torch.randn(size, generator=torch.Generator().manual_seed(seed)) * 2
     n = 4000
-    drawn = draw(logits.expand(n, -1), knobs(n, temperature), grid(n))
+    draws = Draws(knobs(n, temperature), grid(n))
+    drawn = (draws.sample if compiled else draws._sample)(logits.expand(n, -1))
     probs = (logits.double() / temperature).softmax(-1).numpy()
-    assert np.abs(np.bincount(drawn.tokens, minlength=7) / n - probs).max() < 1e-3
+    assert np.abs(np.bincount(drawn.tokens, minlength=size) / n - probs).max() < 1e-3
     np.testing.assert_allclose(drawn.logprobs, np.log(probs)[drawn.tokens], atol=1e-5)
     np.testing.assert_allclose(drawn.entropies, -(probs * np.log(probs)).sum(), atol=1e-5)
 
@@ -119,8 +127,10 @@ def test_on_a_gpu_the_host_waits_for_the_results_alone(monkeypatch: pytest.Monke
 
 def test_broken_logits_are_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     logits = torch.full((1, 4), float("nan"))
+    assert draw(logits, knobs(1), grid(1)).tokens[0] < 4
     Crossings.recorded(monkeypatch)
     drawn = draw(logits, knobs(1), grid(1))
+    assert drawn.tokens[0] < 4
     with pytest.raises(BadValueError, match="not finite"):
         drawn.check_finite()
 
