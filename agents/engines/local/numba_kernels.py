@@ -174,21 +174,43 @@ def head_kernels(dim: int, eps: float) -> HeadKernels:
 
 
 @part
-def _norm(x: Any, weight: Any, eps: Any) -> None:
-    total = np.float32(0)
-    for d in range(len(x)):
-        total += x[d] * x[d]
-    scale = np.float32(1) / np.sqrt(total / np.float32(len(x)) + eps)
-    for d in range(len(x)):
-        x[d] *= scale * weight[d]
+def _copy(line: Any, first: int, out: Any, at: int, dim: int) -> None:
+    for d in range(dim):
+        out[at + d] = narrow(widen(line[first + d]), out[0])
 
 
 @part
-def _turn(x: Any, angles: Any) -> None:
-    for i in range(len(angles)):
-        a, b = x[2 * i], x[2 * i + 1]
-        c, s = angles[i, 0], angles[i, 1]
-        x[2 * i], x[2 * i + 1] = a * c - b * s, a * s + b * c
+def _narrow(x: Any, out: Any, first: int, apart: int, dim: int) -> None:
+    """Write numbers ``apart`` from each other; inlined, ``apart`` is known when it is compiled."""
+    for d in range(dim):
+        out[first + d * apart] = narrow(x[d], out[0])
+
+
+@part
+def _norm_heads(x: Any, norms: Any, queries: int, eps: Any, share: Any, dim: int) -> None:
+    """Norm the heads of ``x`` ``[heads, dim]``; ``share`` ``[heads]`` is overwritten.
+
+    One kind of work after the other: a head's root and quotient need not wait for its sum.
+    """
+    for h in range(len(x)):
+        total = np.float32(0)
+        for d in range(dim):
+            total += x[h, d] * x[h, d]
+        share[h] = total
+    for h in range(len(x)):
+        share[h] = np.float32(1) / np.sqrt(share[h] * np.float32(1 / dim) + eps)
+    for h in range(len(x)):
+        line, weight, factor = x[h], norms[0 if h < queries else 1], share[h]
+        for d in range(dim):
+            line[d] *= factor * weight[d]
+
+
+@part
+def _turn(x: Any, cos: Any, sin: Any, out: Any, dim: int) -> None:
+    """Turn the pairs of a head ``[dim]``; ``cos`` and ``sin`` are of pairs, ``[dim]``."""
+    for i in range(0, dim, 2):
+        out[i] = x[i] * cos[i] - x[i + 1] * sin[i]
+        out[i + 1] = x[i + 1] * cos[i] + x[i] * sin[i]
 
 
 def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
@@ -207,25 +229,27 @@ def _make_enter(dim: int, epsilon: float) -> Callable[..., None]:
             q: ``[tokens, heads of q, dim]``, written.
         """
         heads, queries = cache.shape[2], q.shape[1]
-        x = np.empty(dim, np.float32)
+        turning = queries + heads
+        x = np.empty((turning, dim), np.float32)
+        share = np.empty(turning, np.float32)
+        cos, sin, turned = np.empty((3, dim), np.float32)
         for t in range(qkv.shape[0]):
-            row, at = slots[0, t], slots[1, t]
-            for h in range(queries + 2 * heads):
-                for d in range(dim):
-                    x[d] = widen(qkv[t, h * dim + d])
-                if h < queries + heads:
-                    if norms.shape[1]:
-                        _norm(x, norms[0 if h < queries else 1], eps)
-                    _turn(x, turns[at])
+            row, at, line = slots[0, t], slots[1, t], qkv[t]
+            block, inside = at // BLOCK, at % BLOCK
+            for h in range(turning):
+                _copy(line, h * dim, x[h], 0, dim)
+            if norms.shape[1]:
+                _norm_heads(x, norms, queries, eps, share, dim)
+            for i in range(dim // 2):
+                cos[2 * i], sin[2 * i] = turns[at, i, 0], turns[at, i, 1]
+            for h in range(turning):
+                _turn(x[h], cos, sin, turned, dim)
                 if h < queries:
-                    for d in range(dim):
-                        q[t, h, d] = narrow(x[d], q[t, h, d])
+                    _narrow(turned, q[t, h], 0, 1, dim)
                 else:
-                    which, head = (h - queries) // heads, (h - queries) % heads
-                    block, inside = cache[which, row, head, at // BLOCK], at % BLOCK
-                    first, apart = (inside * dim, 1) if which else (inside, BLOCK)
-                    for d in range(dim):
-                        block[first + d * apart] = narrow(x[d], block[d])
+                    _narrow(turned, cache[0, row, h - queries, block], inside, BLOCK, dim)
+            for h in range(heads):
+                _copy(line, (turning + h) * dim, cache[1, row, h, block], inside * dim, dim)
 
     return enter
 
