@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 
 from ...envs.core.errors import BadValueError
 from . import transfers
@@ -26,7 +26,7 @@ _MAX_THREADS = 4  # the compiled loops run on one of them
 _WORD = 2**64 - 1
 _ZEROS = np.zeros(4, dtype=np.uint64)
 _KEPT = threading.local()  # a thread's generator, set to a stream's beginning whenever one is asked
-_COLUMNS = 64  # a vocabulary is drawn from as a table of so many columns, filled up with nothing
+_COLUMNS = 64  # a vocabulary is drawn from as a table of at most so many columns
 
 
 def compiled_loops() -> ModuleType | None:
@@ -215,12 +215,12 @@ def _draw_native(
     temperature: npt.NDArray[np.float32],
     uniform: npt.NDArray[np.float32],
 ) -> Drawn:
-    rows = len(logits)
+    rows, size = logits.shape
     tokens, measures = np.empty(rows, np.int64), np.empty((2, rows), np.float32)
     settings = np.empty((2, rows), np.float32)
     settings[0], settings[1] = temperature, uniform
     numbers = np.ascontiguousarray(logits.numpy())
-    kernels.sample(numbers, settings, _COLUMNS, tokens, measures)
+    kernels.sample(numbers, settings, math.gcd(size, _COLUMNS), tokens, measures)
     return Drawn(tokens, *measures)
 
 
@@ -257,13 +257,11 @@ def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
 
     Two short sums instead of one over the whole vocabulary. A token without mass is never drawn.
     """
-    size = masses.shape[-1]
-    if free := -size % _COLUMNS:
-        masses = F.pad(masses, (0, free))
-    table = masses.unflatten(-1, (-1, _COLUMNS))
+    columns = math.gcd(masses.shape[-1], _COLUMNS)
+    table = masses.unflatten(-1, (-1, columns))
     column, rest = _first_above(table.sum(1), uniform)
     line, _ = _first_above(table[torch.arange(len(table), device=table.device), :, column], rest)
-    return (line * _COLUMNS + column).clamp_(max=size - 1)  # NaN falls nowhere
+    return line * columns + column
 
 
 def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -34,6 +34,10 @@ BLOCK = 64
 """Positions that lie together in the cache."""
 TOGETHER = 3
 """Query heads of one key head that attention takes at once: each key is then widened once."""
+WIDE = 64
+"""Sums that a vocabulary's masses are added up to side by side."""
+AT_ONCE = 32
+"""Masses that are passed over together where a number lies beyond all of them."""
 _BELOW_ONE = np.float32(BELOW_ONE)
 
 
@@ -94,14 +98,15 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
     Args:
         logits: float32 ``[rows, vocabulary]``.
         settings: float32 ``[2, rows]``: temperatures, uniform numbers in [0, 1).
-        columns: Of the vocabulary as a table.
+        columns: Of the vocabulary as a table, a divisor of it and of :data:`WIDE`.
         tokens: int64 ``[rows]``, written.
         measures: float32 ``[2, rows]``, written: log-probabilities, entropies.
     """
     heat, uniform = settings
     size = logits.shape[1]
-    lines = (size + columns - 1) // columns
-    mass = np.zeros(lines * columns, np.float32)
+    lines, whole = size // columns, size // WIDE * WIDE
+    mass = np.empty(size, np.float32)
+    parts = np.empty(WIDE, np.float32)
     sums = np.empty(columns, np.float32)
     for r in range(logits.shape[0]):
         row = logits[r]
@@ -121,13 +126,18 @@ def sample(logits: Any, settings: Any, columns: int, tokens: Any, measures: Any)
             while token < size - 1 and row[token] != top:
                 token += 1
         else:
+            parts[:] = 0
+            for first in range(0, whole, WIDE):
+                for c in range(WIDE):
+                    parts[c] += mass[first + c]
+            for i in range(whole, size):
+                parts[i - whole] += mass[i]
             sums[:] = 0
-            for line in range(lines):
-                for c in range(columns):
-                    sums[c] += mass[line * columns + c]
+            for c in range(WIDE):
+                sums[c % columns] += parts[c]
             column, rest = _first_above(sums, 0, 1, columns, uniform[r])
             line, _ = _first_above(mass, column, columns, lines, rest)
-            token = min(line * columns + column, size - 1)  # NaN falls nowhere
+            token = line * columns + column
         tokens[r] = token
         measures[0, r] = (row[token] - top) * inverse - log_total
 
@@ -139,7 +149,16 @@ def _first_above(masses: Any, start: int, step: int, n: int, u: Any) -> Any:
     for i in range(n):
         total += masses[start + i * step]
     goal = u * total
-    above, index = masses[start], 0
+    above, index = np.float32(0), 0
+    while index + AT_ONCE < n:
+        some = np.float32(0)
+        for i in range(index, index + AT_ONCE):
+            some += masses[start + i * step]
+        if above + some > goal:
+            break
+        above += some
+        index += AT_ONCE
+    above += masses[start + index * step]
     while index < n - 1 and not above > goal:
         index += 1
         above += masses[start + index * step]
