@@ -301,31 +301,33 @@ class Learner:
         log.left_out(len(chosen) - len(live), len(chosen))
         share = sum(_tokens(rows, i, kept) for i in live) / norm.tokens
         self.optimizer.zero_grad(set_to_none=False)
-        for micro, batch, counts in self.models.team.batches(self.models.batching, rows, live):
-            mine = {
-                name: batch.table([values[i] for i in micro], FILL.get(name, 0.0))
-                for name, values in streams.items()
-            }
-            with self.models.computing(batch, training=True):
-                seen = self._loss_batch(rows, micro, batch, mine, norm)
-                if kept:
-                    here = batch.table([kept[i] for i in micro])
-                    seen = replace(seen, mask=here.to(seen.mask.dtype))
-                if weights is not None:
-                    given = [streams["advantages"][i] for i in micro]
-                    weighed = weights.weigh(micro, _own(seen, batch, rows, micro), given)
-                    seen = replace(seen, advantages=batch.table(weighed))
-                out = self.recipe.loss(seen)
-                if not bool(torch.isfinite(out.loss)):
-                    raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
-                self.models.team.backward(out.loss, counts)
-            if self.models.give_back_after == "micro batch":
-                give_memory_back()
-            if not counts:
-                continue
-            log.loss(out.loss, out.metrics, share)
-            if "old_logprobs" not in streams:
-                log.compare(rows, micro, _own(seen, batch, rows, micro))
+        models = self.models
+        with models.opening(models.tokens, rows, live, training=True) as opening:
+            for micro, batch, counts in models.team.batches(models.batching, rows, live, opening):
+                mine = {
+                    name: batch.table([values[i] for i in micro], FILL.get(name, 0.0))
+                    for name, values in streams.items()
+                }
+                with models.computing(batch, training=True):
+                    seen = self._loss_batch(rows, micro, batch, mine, norm)
+                    if kept:
+                        here = batch.table([kept[i] for i in micro])
+                        seen = replace(seen, mask=here.to(seen.mask.dtype))
+                    if weights is not None:
+                        given = [streams["advantages"][i] for i in micro]
+                        weighed = weights.weigh(micro, _own(seen, batch, rows, micro), given)
+                        seen = replace(seen, advantages=batch.table(weighed))
+                    out = self.recipe.loss(seen)
+                    if not bool(torch.isfinite(out.loss)):
+                        raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
+                    models.team.backward(out.loss, counts)
+                if models.give_back_after == "micro batch":
+                    give_memory_back()
+                if not counts:
+                    continue
+                log.loss(out.loss, out.metrics, share)
+                if "old_logprobs" not in streams:
+                    log.compare(rows, micro, _own(seen, batch, rows, micro))
         self._descend(log)
 
     def _kept(

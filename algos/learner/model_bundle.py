@@ -310,14 +310,53 @@ class Models:
                     stack.enter_context(one.layers.reading(needed))
             yield
 
+    @contextmanager
+    def opening(
+        self, model: TokenModel, rows: Sequence[Row], chosen: Sequence[int], *, training: bool
+    ) -> Iterator[int]:
+        """Compute what all micro batches of some rows begin with, for all passes within.
+
+        Worth it with models whose products take the time: instructions of a thousand tokens are
+        then computed once and not in every micro batch.
+
+        Args:
+            model: Whose passes these are.
+            rows: All rows.
+            chosen: Indices of those that are computed within.
+            training: Whether there are backward passes within; the opening's comes at the end.
+
+        Yields:
+            How many tokens the micro batches leave out; 0 where that is not done.
+        """
+        layers, count = model.layers, 0
+        others = training and self._has_own_critic  # whose backbone has no opening
+        if layers is not None and model.large and not others and layers.unwatched():
+            count = self.batching.opening(rows, chosen)
+        if layers is None or not count:
+            yield 0
+            return
+        first = rows[chosen[0]]
+        at = np.array([count - 1])
+        row = Row(first.ids[:count], at, at * 0, np.zeros(1, np.float32), first.numbers[:count])
+        batch = MicroBatch.packed([row], self.tokens.device)
+        with self.computing(batch, training=training):
+            opening = layers.open(batch)
+        with layers.behind(opening):
+            yield count
+        if training:
+            with self.computing(batch, training=True):
+                opening.backward()
+
     def _scores(self, model: TokenModel, rows: Sequence[Row]) -> list[Floats]:
         out: dict[int, Floats] = {}
-        for micro, batch, counts in self.team.batches(self.batching, rows, range(len(rows))):
-            with torch.no_grad(), self.computing(batch):
-                scores, _ = self.team.within(model.model, lambda b=batch: model.score(b))
-                flat = batch.in_paths(scores).cpu().numpy()
-            if counts:
-                out |= dict(zip(micro, pieces(flat, rows, micro), strict=True))
+        chosen = range(len(rows))
+        with torch.no_grad(), self.opening(model, rows, chosen, training=False) as opening:
+            for micro, batch, counts in self.team.batches(self.batching, rows, chosen, opening):
+                with self.computing(batch):
+                    scores, _ = self.team.within(model.model, lambda b=batch: model.score(b))
+                    flat = batch.in_paths(scores).cpu().numpy()
+                if counts:
+                    out |= dict(zip(micro, pieces(flat, rows, micro), strict=True))
         return self.team.complete(out)
 
     def _values(self, batch: MicroBatch) -> Tensor:

@@ -61,16 +61,26 @@ class Span:
             yield first, min(first + step, count)
 
 
-def spans_of(blocks: Iterable[Block]) -> tuple[Span, ...]:
-    """Return the spans of blocks, contexts before what continues them."""
-    return tuple(
+def spans_of(blocks: Iterable[Block], first: int = 0) -> tuple[Span, ...]:
+    """Return the spans of blocks, contexts before what continues them.
+
+    Args:
+        blocks: Of a pack.
+        first: Token from which on they are wanted; earlier ones are context alone.
+    """
+    whole = (
         Span(block.prefix, start, start + length)
         for block in blocks
         for start, length in zip(block.starts, block.lengths, strict=True)
     )
+    return tuple(
+        span if span.start >= first else Span((*span.prefix, (span.start, first)), first, span.stop)
+        for span in whole
+        if span.stop > first
+    )
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span], before: int = 0) -> Tensor:
     """Return what every token sees, ``[key heads, tokens, group * width]``, tokens outermost.
 
     Args:
@@ -79,24 +89,25 @@ def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]) -> Tensor:
         k: Keys ``[key heads, tokens, width]``.
         v: Values, the same.
         spans: What sees what; a token in none sees nothing, and lies behind all that are in one.
+        before: Tokens before the first query, which have keys and values alone.
     """
     out = torch.empty(q.transpose(0, 1).shape, dtype=q.dtype, device=q.device).transpose(0, 1)
-    out[:, max(span.stop for span in spans) :] = 0
+    out[:, max(span.stop for span in spans) - before :] = 0
     softmax, _ = softmax_kernels()
     for span in spans:
-        keys, values = span.gather(k), span.gather(v)
+        keys, values, start = span.gather(k), span.gather(v), span.start - before
         for a, b in span.pieces():
-            some = _queries(q, span, a, b, k.shape[-1])
+            some = _queries(q, start, a, b, k.shape[-1])
             reach = span.n_prefix + b
             scores = torch.bmm(some, keys[:, :reach].mT)
             weights = softmax(scores, span.n_prefix + a, reach)
             seen = torch.bmm(weights, values[:, :reach])
-            out[:, span.start + a : span.start + b] = seen.view(len(q), b - a, -1)
+            out[:, start + a : start + b] = seen.view(len(q), b - a, -1)
     return out
 
 
 def attend_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span]
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span], before: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of queries, keys and values of :func:`attend`.
 
@@ -106,20 +117,22 @@ def attend_backward(
         k: The same.
         v: The same.
         spans: The same.
+        before: The same.
 
     Returns:
         Queries' in their number format; keys' and values' in float32: they are sums over many.
     """
     width = k.shape[-1]
     of_q = torch.empty_like(q)
-    of_q[:, max(span.stop for span in spans) :] = 0
+    of_q[:, max(span.stop for span in spans) - before :] = 0
     of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
     _, softmax_slopes = softmax_kernels()
     for span in spans:
         keys, values = span.gather(k), span.gather(v)
         own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
+        start = span.start - before
         for a, b in span.pieces():
-            some, towards = (_queries(x, span, a, b, width) for x in (q, grad))
+            some, towards = (_queries(x, start, a, b, width) for x in (q, grad))
             n = span.n_prefix + b
             scores, grads = (
                 torch.bmm(x, y[:, :n].mT) for x, y in ((some, keys), (towards, values))
@@ -128,12 +141,12 @@ def attend_backward(
             own_v[:, :n] += torch.bmm(weights.mT, towards)
             own_k[:, :n] += torch.bmm(slopes.mT, some)
             mine = torch.bmm(slopes, keys[:, :n]).view(len(q), b - a, -1)
-            of_q[:, span.start + a : span.start + b] = mine
+            of_q[:, start + a : start + b] = mine
         span.add(own_k, of_k)
         span.add(own_v, of_v)
     return of_q, of_k, of_v
 
 
-def _queries(x: Tensor, span: Span, a: int, b: int, width: int) -> Tensor:
-    """Return tokens ``a`` to ``b`` of a span as ``[key heads, (b - a) * group, width]``."""
-    return x[:, span.start + a : span.start + b].reshape(len(x), -1, width)
+def _queries(x: Tensor, start: int, a: int, b: int, width: int) -> Tensor:
+    """Return tokens ``a`` to ``b`` behind ``start`` as ``[key heads, (b - a) * group, width]``."""
+    return x[:, start + a : start + b].reshape(len(x), -1, width)

@@ -45,6 +45,7 @@ class TreeLayout:
         longest: Tokens of the longest path.
         blocks: The relation as work to do, see :meth:`Pack.blocks`; of ``"blocks"`` alone.
         window: How many tokens of its path a token sees, itself the last; None for all.
+        opening: First tokens that are context alone: they are computed elsewhere.
         asked: Windows that layers asked :meth:`within` for.
     """
 
@@ -54,6 +55,7 @@ class TreeLayout:
     longest: int
     blocks: tuple[Block, ...] = ()
     window: int | None = None
+    opening: int = 0
     asked: set[int | None] = field(default_factory=set)
     _mask: Tensor | BlockMask | None = None
     _plan: BlockPlan | None = None

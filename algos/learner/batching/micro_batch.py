@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...core.forest import Ids
-from ..attention.packing import Pack
+from ..attention.packing import OPENING, Pack
 from ..attention.tree_attention import How, TreeLayout
 from .rows import Row, distinct_tokens, micro_batches, whole_micro_batches
 
@@ -126,23 +126,36 @@ class MicroBatch:
 
     @classmethod
     def packed(
-        cls, rows: Sequence[Row], device: torch.device, how: How | None = None
+        cls,
+        rows: Sequence[Row],
+        device: torch.device,
+        how: How | None = None,
+        opening: int = 0,
     ) -> MicroBatch:
-        """Pack every distinct token once; ``how`` is the attention, None for the fastest."""
+        """Pack every distinct token once.
+
+        Args:
+            rows: The paths.
+            device: Where the model is.
+            how: The attention; None for the fastest.
+            opening: First tokens of every path, no scored one behind the last of them, that are
+                left out: they are context alone.
+        """
         pack = Pack.of([row.ids for row in rows], [row.numbers for row in rows])
         in_paths = [line[row.at] for line, row in zip(pack.paths, rows, strict=True)]
         scored, pick = np.unique(np.concatenate(in_paths), return_inverse=True)
         layout = TreeLayout.of(pack, device, how)
+        layout.opening = opening  # the first tokens of the pack, as all others come after them
         fill = _filled if layout.how == "blocks" else np.asarray
         return cls._on(
             device,
-            ids=fill(pack.ids)[None],
-            before=fill(pack.parents[scored]),
+            ids=fill(pack.ids[opening:])[None],
+            before=fill(pack.parents[scored] - opening),
             targets=fill(pack.ids[scored]),
-            last=np.array([line[-1] for line in in_paths]),
+            last=np.array([line[-1] for line in in_paths]) - opening,
             rows=rows,
             pick=pick,
-            positions=fill(pack.depths)[None],
+            positions=fill(pack.depths[opening:])[None],
             layout=layout,
         )
 
@@ -279,24 +292,51 @@ class Batching:
     cache: BatchCache = field(default_factory=BatchCache, repr=False)
 
     def __call__(
-        self, rows: Sequence[Row], chosen: Sequence[int]
+        self, rows: Sequence[Row], chosen: Sequence[int], opening: int = 0
     ) -> Iterator[tuple[list[int], MicroBatch]]:
-        """Yield row indices and tensors of every micro batch of the rows ``chosen``."""
+        """Yield row indices and tensors of every micro batch of the rows ``chosen``.
+
+        Args:
+            rows: All rows.
+            chosen: Indices of those that are wanted.
+            opening: What :meth:`opening` returned, to leave it out.
+        """
         if self.fitting is not None and len(chosen):
             limit = self.fitting(max(len(rows[i].ids) for i in chosen))
             limited = replace(self, token_budget=min(self.token_budget, limit), fitting=None)
             yield from limited(rows, chosen)
             return
-        how = self.token_budget, self.shared, self.whole_trees, self.always
-        key = *how, tuple(chosen)
-        pack, parts = self.cache.parts(rows, key, lambda: self._cut(rows, chosen))
+        pack, parts = self._parts(rows, chosen)
+        packed = functools.partial(self._packed, opening=opening)
         for part in parts:
             mine = [rows[i] for i in part]
-            make = self._packed if pack else self._padded
-            yield part, self.cache.batch((pack, *part), functools.partial(make, mine))
+            make = packed if pack else self._padded
+            yield part, self.cache.batch((pack, opening, *part), functools.partial(make, mine))
 
-    def _packed(self, rows: Sequence[Row]) -> MicroBatch:
-        return MicroBatch.packed(rows, self.device)
+    def opening(self, rows: Sequence[Row], chosen: Sequence[int]) -> int:
+        """Count the tokens that all micro batches would compute again and could have in common.
+
+        They are the first ones of all paths, before anything scored; 0 where they are few, where
+        there is one micro batch, or where rows are padded.
+        """
+        if self.fitting is not None or not len(chosen):
+            return 0
+        pack, parts = self._parts(rows, chosen)
+        if not pack or len(parts) < 2:
+            return 0
+        first = rows[chosen[0]].numbers
+        count = min(int(rows[i].at[0]) - 1 for i in chosen)
+        for i in chosen:
+            differs = np.flatnonzero(rows[i].numbers[:count] != first[:count])
+            count = int(differs[0]) if len(differs) else count
+        return count if count >= OPENING else 0
+
+    def _parts(self, rows: Sequence[Row], chosen: Sequence[int]) -> tuple[bool, list[list[int]]]:
+        how = self.token_budget, self.shared, self.whole_trees, self.always
+        return self.cache.parts(rows, (*how, tuple(chosen)), lambda: self._cut(rows, chosen))
+
+    def _packed(self, rows: Sequence[Row], opening: int) -> MicroBatch:
+        return MicroBatch.packed(rows, self.device, opening=opening)
 
     def _padded(self, rows: Sequence[Row]) -> MicroBatch:
         return MicroBatch.padded(rows, self.pad_id, self.device, self.columns)

@@ -193,15 +193,15 @@ class Team:
         return within(model, work)
 
     def batches(
-        self, batching: Batching, rows: Sequence[Row], chosen: Sequence[int]
+        self, batching: Batching, rows: Sequence[Row], chosen: Sequence[int], opening: int = 0
     ) -> Iterator[tuple[list[int], MicroBatch, bool]]:
         """Yield this process's micro batches of the rows ``chosen``, and whether they count.
 
         All processes get equally many, since each pass needs every process's weights; those that
-        do not count fill up.
+        do not count fill up. ``opening`` is left out of them, for one process alone.
         """
         if self.alone:
-            for micro, batch in batching(rows, chosen):
+            for micro, batch in batching(rows, chosen, opening):
                 yield micro, batch, True
             return
         mine = share_rows(rows, chosen, self.ranks.world_size)[self.ranks.rank]

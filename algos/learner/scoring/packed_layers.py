@@ -135,19 +135,23 @@ class _Attention(Protocol):
 
 
 class _BySpans:
-    """Span by span, by products that keep nothing: for large heads and long contexts."""
+    """Span by span, by products that keep nothing: for large heads and long contexts.
+
+    Of a layout with an opening, keys and values hold it too and queries do not.
+    """
 
     def __init__(self, layout: TreeLayout, scale: float) -> None:
-        self.of_queries, self._spans = scale, spans_of(layout.blocks)
+        self.of_queries, self._before = scale, layout.opening
+        self._spans = spans_of(layout.blocks, layout.opening)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return attend(q, k, v, self._spans), ()
+        return attend(q, k, v, self._spans, self._before), ()
 
     def backward(
         self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
         del made
-        return attend_backward(grad, *inputs, self._spans)
+        return attend_backward(grad, *inputs, self._spans, self._before)
 
 
 class _ByBlocks:
@@ -216,6 +220,69 @@ def has_loops() -> bool:
     return True
 
 
+@dataclass(slots=True, eq=False)
+class _Context:
+    """Keys and values of a layer that several packs attend to, and the sums of their gradients.
+
+    All are ``[key heads, tokens, width]``; sums are float32.
+    """
+
+    keys: Tensor
+    values: Tensor
+    of_keys: Tensor
+    of_values: Tensor
+
+    @classmethod
+    def empty(cls, heads: int, tokens: int, width: int, dtype: torch.dtype) -> _Context:
+        keys, values = torch.empty((2, heads, tokens, width), dtype=dtype)
+        return cls(keys, values, *torch.zeros((2, heads, tokens, width)))
+
+    def fill(self, k: Tensor, v: Tensor) -> None:
+        """Take the first keys and values of the pass that computes them."""
+        n = self.keys.shape[1]
+        self.keys.copy_(k[:, :n])
+        self.values.copy_(v[:, :n])
+
+    def before(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Return keys and values of a pack behind these."""
+        return torch.cat([self.keys, k], 1), torch.cat([self.values, v], 1)
+
+    def take(self, of_k: Tensor, of_v: Tensor) -> tuple[Tensor, Tensor]:
+        """Add gradients of what :meth:`before` returned; return those of the pack's own."""
+        n = self.keys.shape[1]
+        self.of_keys += of_k[:, :n]
+        self.of_values += of_v[:, :n]
+        return of_k[:, n:].contiguous(), of_v[:, n:].contiguous()
+
+    def give(self, of_k: Tensor, of_v: Tensor) -> None:
+        """Add the sums to the gradients of the pass that computed keys and values."""
+        n = self.keys.shape[1]
+        of_k[:, :n] += self.of_keys
+        of_v[:, :n] += self.of_values
+
+
+@dataclass(slots=True, eq=False)
+class Opening:
+    """Tokens that all packs of a batch begin with, computed once for all of them.
+
+    A pack attends to their keys and values and adds to the gradients of these; at the end one
+    backward pass carries the sums to the weights. Nothing else of these tokens is read.
+
+    Attributes:
+        tokens: How many they are.
+        contexts: One of each layer.
+        top: Last hidden states, with the graph of the pass where there is one.
+    """
+
+    tokens: int
+    contexts: list[_Context]
+    top: Tensor
+
+    def backward(self) -> None:
+        """Add the gradients that came from the packs to those of the weights."""
+        self.top.backward(torch.zeros_like(self.top))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Setting:
     """What the layers of one pass share.
@@ -228,6 +295,8 @@ class _Setting:
         dtype: Number format of the products.
         keep: Whether what the backward pass needs is kept, or computed again.
         read: Positions whose states are computed ``[k]``, the others' are 0; None for all.
+        context: What stands before the pack in this layer.
+        opening: What the pack's own first tokens are to others.
     """
 
     attention: _Attention
@@ -237,6 +306,8 @@ class _Setting:
     dtype: torch.dtype
     keep: bool
     read: Tensor | None = None
+    context: _Context | None = None
+    opening: _Context | None = None
 
 
 def why_not_packed(model: Any) -> str | None:
@@ -292,6 +363,7 @@ class PackedLayers:
         self._scale = float(first.scaling)
         self._eps = float(self._decoder.layers[0].input_layernorm.variance_epsilon)
         self._read: Tensor | None = None
+        self._opening: Opening | None = None
 
     @property
     def bytes_per_token(self) -> int:
@@ -326,8 +398,45 @@ class PackedLayers:
         finally:
             self._read = before
 
+    def open(self, batch: MicroBatch) -> Opening:
+        """Compute what other packs begin with, all tokens of a pack of one path."""
+        assert batch.layout is not None
+        a, tokens = self._decoder.layers[0].self_attn, len(batch.layout.ends)
+        shape = a.k_proj.out_features // self._width, tokens, self._width, self.dtype
+        contexts = [_Context.empty(*shape) for _ in self._decoder.layers]
+        return Opening(tokens, contexts, self._compute(batch, opening=contexts))
+
+    @contextmanager
+    def behind(self, opening: Opening | None) -> Iterator[None]:
+        """Compute packs that leave an opening out within the context; None for whole packs."""
+        before, self._opening = self._opening, opening
+        try:
+            yield
+        finally:
+            self._opening = before
+
     def __call__(self, batch: MicroBatch) -> Tensor:
         """Return last hidden states ``[1, tokens, hidden]`` of a pack, float32."""
+        left_out = 0 if batch.layout is None else batch.layout.opening
+        there = 0 if self._opening is None else self._opening.tokens
+        assert left_out == there, f"the pack leaves out {left_out} tokens, the opening has {there}"
+        contexts = None if self._opening is None else self._opening.contexts
+        return self._compute(batch, context=contexts)
+
+    def _compute(
+        self,
+        batch: MicroBatch,
+        *,
+        context: Sequence[_Context] | None = None,
+        opening: Sequence[_Context] | None = None,
+    ) -> Tensor:
+        """Return last hidden states.
+
+        Args:
+            batch: A pack.
+            context: What stands before it, of each layer; None for nothing.
+            opening: Filled with what its own tokens are to others, of each layer.
+        """
         layout = batch.layout
         assert layout is not None
         decoder = self._decoder
@@ -340,7 +449,7 @@ class PackedLayers:
             sin=sin[0, :, :half].float().contiguous(),
             eps=self._eps,
             dtype=self.dtype,
-            keep=tokens * self.bytes_per_token <= self.activation_bytes,
+            keep=(layout.opening + tokens) * self.bytes_per_token <= self.activation_bytes,
         )
         last = setting
         if self._read is not None:
@@ -349,17 +458,23 @@ class PackedLayers:
             attention = self._attention(layout, wanted)
             last = replace(setting, attention=attention, read=self._read)
         with torch.autocast("cpu", enabled=False):
-            for layer in decoder.layers:
+            for i, layer in enumerate(decoder.layers):
                 weights = _Weights.of(layer)
                 narrow = _Narrow.of(weights, self.dtype)
                 now = last if layer is decoder.layers[-1] else setting
+                if context is not None:
+                    now = replace(now, context=context[i])
+                if opening is not None:
+                    now = replace(now, opening=opening[i])
                 hidden = _Layer.apply(hidden, now, narrow, *weights.flat())
             return decoder.norm(hidden[None])
 
     def _attention(self, layout: TreeLayout, wanted: npt.NDArray[np.bool_]) -> _Attention:
         """Return the quickest way to compute a pack's attention."""
+        if not self._loops or layout.opening:
+            return _BySpans(layout, self._scale)
         flat = layout.flat()
-        if not self._loops or flat.entries > MOST_KEYS * flat.tokens:
+        if flat.entries > MOST_KEYS * flat.tokens:
             return _BySpans(layout, self._scale)
         if flat.entries < BLOCK_ENTRIES * len(flat.bounds) + PADDED_SHARE * flat.padded:
             return _ByLoops(layout, self._scale, wanted)
@@ -416,7 +531,9 @@ def _forward(x: Tensor, setting: _Setting, w: _Narrow) -> tuple[Tensor, tuple[Te
         plain = (qkv,)
         qkv = parts.head_norm(qkv, w.norm_heads, w.out.shape[1] // width, eps)
     q, k, v = parts.turn(qkv, setting.cos, setting.sin, setting.attention.of_queries, heads)
-    seen, kept = setting.attention(q, k, v)
+    if setting.opening is not None:
+        setting.opening.fill(k, v)
+    seen, kept = setting.attention(q, *_behind(setting.context, k, v))
     seen = seen.transpose(0, 1).reshape(len(x), -1)
     if read is not None:
         seen, x = seen[read], x[read]
@@ -450,22 +567,31 @@ def _backward(
     if read is not None:
         of_seen, of_middle = _spread(of_seen, read, x), _spread(of_middle, read, x)
     of_seen = of_seen.view(len(x), len(k), -1).transpose(0, 1)
-    of_heads = setting.attention.backward(of_seen, (q, k, v), kept)
+    whole = q, *_behind(setting.context, k, v)
+    of_q, of_k, of_v = setting.attention.backward(of_seen, whole, kept)
+    if setting.context is not None:
+        of_k, of_v = setting.context.take(of_k, of_v)
+    if setting.opening is not None:
+        setting.opening.give(of_k, of_v)
     factor = setting.attention.of_queries
-    of_qkv = parts.turn_backward(of_heads, setting.cos, setting.sin, factor)
+    of_qkv = parts.turn_backward((of_q, of_k, of_v), setting.cos, setting.sin, factor)
     of_norm_heads: tuple[Tensor, ...] = ()
     if w.norm_heads is not None:
         queries = w.out.shape[1] // w.norm_heads.shape[1]
         of_qkv, both = parts.head_norm_backward(of_qkv, plain[0], w.norm_heads, queries, eps)
         of_norm_heads = tuple(both)
     sizes = [w.out.shape[1], *[(len(w.qkv) - w.out.shape[1]) // 2] * 2]
-    of_q, of_k, of_v = (of_qkv.t() @ parts.norm(x, w.norm_in, eps, dtype)[1]).split(sizes)
+    of_wq, of_wk, of_wv = (of_qkv.t() @ parts.norm(x, w.norm_in, eps, dtype)[1]).split(sizes)
     of_x, of_norm_in = parts.norm_backward(of_qkv @ w.qkv, x, w.norm_in, eps, of_middle)
     of_bias = () if w.bias is None else of_qkv.sum(0, dtype=torch.float32).split(sizes)
     return (
-        *(of_x, of_q, of_k, of_v, of_out, of_gate, of_up, of_down),
+        *(of_x, of_wq, of_wk, of_wv, of_out, of_gate, of_up, of_down),
         *(of_norm_in, of_norm_mid, *of_bias, *of_norm_heads),
     )
+
+
+def _behind(context: _Context | None, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    return (k, v) if context is None else context.before(k, v)
 
 
 def _spread(rows: Tensor, read: Tensor, like: Tensor) -> Tensor:

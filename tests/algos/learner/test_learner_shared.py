@@ -457,7 +457,7 @@ def test_a_steps_micro_batches_are_made_once(monkeypatch: pytest.MonkeyPatch, sh
     kind = "packed" if shared else "padded"
     build = getattr(MicroBatch, kind)
     monkeypatch.setattr(
-        MicroBatch, kind, lambda *given: made.append(len(given[0])) or build(*given)
+        MicroBatch, kind, lambda *given, **more: made.append(len(given[0])) or build(*given, **more)
     )
 
     def step(tokens: int) -> tuple[int, dict[str, float], torch.Tensor]:
