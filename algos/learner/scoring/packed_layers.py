@@ -16,31 +16,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
-from types import ModuleType
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..attention.block_attention import attend_blocks, attend_blocks_backward
-from ..attention.span_attention import attend, attend_backward, spans_of
-from ..attention.tree_attention import TreeLayout
 from ..batching.micro_batch import MicroBatch
 from ..batching.rows import Row
 from .layer_parts import layer_parts
+from .openings import Context, Opening
+from .pack_attention import Attention, choose_attention
 
 FAMILIES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 AGREE = {torch.bfloat16: 0.1, torch.float32: 1e-4}
 """Largest distance of last hidden states, as a part of their norm: roundings differ by less."""
-BLOCK_ENTRIES, PADDED_SHARE = 4700, 0.27
-"""What a block costs by products, in scores that loops make in that time: itself, and each of its
-scores, padding included (measured with four heads of 32, one thread)."""
-MOST_KEYS = 512
-"""Keys that a token of a small model sees in the mean, beyond which it attends span by span."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,178 +103,6 @@ class _Narrow:
         )
 
 
-class _Attention(Protocol):
-    """What sees what in a pack, and how it is computed.
-
-    Queries, keys and values are ``[key heads, tokens, group * width]`` and twice
-    ``[key heads, tokens, width]``; results have the queries' shape, tokens outermost.
-
-    Attributes:
-        of_queries: What queries are multiplied by before.
-    """
-
-    of_queries: float
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return what every token sees, and what the backward pass needs besides."""
-        ...
-
-    def backward(
-        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients of queries, in their number format, and of keys and values."""
-        ...
-
-
-class _BySpans:
-    """Span by span, by products that keep nothing: for large heads and long contexts.
-
-    Of a layout with an opening, keys and values hold it too and queries do not.
-    """
-
-    def __init__(self, layout: TreeLayout, scale: float) -> None:
-        self.of_queries, self._before = scale, layout.opening
-        self._spans = spans_of(layout.blocks, layout.opening)
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return attend(q, k, v, self._spans, self._before), ()
-
-    def backward(
-        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        del made
-        return attend_backward(grad, *inputs, self._spans, self._before)
-
-
-class _ByBlocks:
-    """Block by block, by products that keep their weights: for many spans after one context."""
-
-    of_queries = 1.0
-
-    def __init__(self, layout: TreeLayout, scale: float) -> None:
-        self._plan, self._scale = layout.plan(), scale
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        width = k.shape[2]
-        apart = q.unflatten(2, (-1, width)).transpose(1, 2).flatten(0, 1)
-        out, made = attend_blocks(apart, k, v, self._scale, self._plan)
-        return out.view(q.shape[1], len(q), -1).transpose(0, 1), made
-
-    def backward(
-        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, _ = inputs
-        group, width = q.shape[2] // k.shape[2], k.shape[2]
-        apart = grad.transpose(0, 1).reshape(q.shape[1], -1, width)
-        of_q, of_k, of_v = attend_blocks_backward(apart, made, self._scale, self._plan, group)
-        together = of_q.unflatten(0, (-1, group)).transpose(1, 2).flatten(2)
-        return together.to(q.dtype).contiguous(), of_k, of_v
-
-
-class _ByLoops:
-    """Query by query, by compiled loops that keep nothing: for short contexts of all kinds.
-
-    Args:
-        layout: The relation.
-        scale: Multiplies the scores.
-        wanted: Whose results are read ``[tokens]``; the others' are 0.
-    """
-
-    of_queries = 1.0
-
-    def __init__(self, layout: TreeLayout, scale: float, wanted: npt.NDArray[np.bool_]) -> None:
-        self._flat, self._scale, self._wanted = layout.flat(), scale, wanted
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return _loops().attend(q, k, v, self._flat, self._wanted, self._scale), ()
-
-    def backward(
-        self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        del made
-        return _loops().attend_backward(grad, inputs, self._flat, self._wanted, self._scale)
-
-
-@cache
-def _loops() -> ModuleType:
-    from ..attention import block_kernels
-
-    return block_kernels
-
-
-@cache
-def has_loops() -> bool:
-    """Return whether the compiled loops are there, which need numba."""
-    try:
-        _loops()
-    except ImportError:
-        return False
-    return True
-
-
-@dataclass(slots=True, eq=False)
-class _Context:
-    """Keys and values of a layer that several packs attend to, and the sums of their gradients.
-
-    All are ``[key heads, tokens, width]``; sums are float32.
-    """
-
-    keys: Tensor
-    values: Tensor
-    of_keys: Tensor
-    of_values: Tensor
-
-    @classmethod
-    def empty(cls, heads: int, tokens: int, width: int, dtype: torch.dtype) -> _Context:
-        keys, values = torch.empty((2, heads, tokens, width), dtype=dtype)
-        return cls(keys, values, *torch.zeros((2, heads, tokens, width)))
-
-    def fill(self, k: Tensor, v: Tensor) -> None:
-        """Take the first keys and values of the pass that computes them."""
-        n = self.keys.shape[1]
-        self.keys.copy_(k[:, :n])
-        self.values.copy_(v[:, :n])
-
-    def before(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Return keys and values of a pack behind these."""
-        return torch.cat([self.keys, k], 1), torch.cat([self.values, v], 1)
-
-    def take(self, of_k: Tensor, of_v: Tensor) -> tuple[Tensor, Tensor]:
-        """Add gradients of what :meth:`before` returned; return those of the pack's own."""
-        n = self.keys.shape[1]
-        self.of_keys += of_k[:, :n]
-        self.of_values += of_v[:, :n]
-        return of_k[:, n:].contiguous(), of_v[:, n:].contiguous()
-
-    def give(self, of_k: Tensor, of_v: Tensor) -> None:
-        """Add the sums to the gradients of the pass that computed keys and values."""
-        n = self.keys.shape[1]
-        of_k[:, :n] += self.of_keys
-        of_v[:, :n] += self.of_values
-
-
-@dataclass(slots=True, eq=False)
-class Opening:
-    """Tokens that all packs of a batch begin with, computed once for all of them.
-
-    A pack attends to their keys and values and adds to the gradients of these; at the end one
-    backward pass carries the sums to the weights. Nothing else of these tokens is read.
-
-    Attributes:
-        tokens: How many they are.
-        contexts: One of each layer.
-        top: Last hidden states, with the graph of the pass where there is one.
-    """
-
-    tokens: int
-    contexts: list[_Context]
-    top: Tensor
-
-    def backward(self) -> None:
-        """Add the gradients that came from the packs to those of the weights."""
-        self.top.backward(torch.zeros_like(self.top))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Setting:
     """What the layers of one pass share.
@@ -299,15 +119,15 @@ class _Setting:
         opening: What the pack's own first tokens are to others.
     """
 
-    attention: _Attention
+    attention: Attention
     cos: Tensor
     sin: Tensor
     eps: float
     dtype: torch.dtype
     keep: bool
     read: Tensor | None = None
-    context: _Context | None = None
-    opening: _Context | None = None
+    context: Context | None = None
+    opening: Context | None = None
 
 
 def why_not_packed(model: Any) -> str | None:
@@ -403,7 +223,7 @@ class PackedLayers:
         assert batch.layout is not None
         a, tokens = self._decoder.layers[0].self_attn, len(batch.layout.ends)
         shape = a.k_proj.out_features // self._width, tokens, self._width, self.dtype
-        contexts = [_Context.empty(*shape) for _ in self._decoder.layers]
+        contexts = [Context.empty(*shape) for _ in self._decoder.layers]
         return Opening(tokens, contexts, self._compute(batch, opening=contexts))
 
     @contextmanager
@@ -427,8 +247,8 @@ class PackedLayers:
         self,
         batch: MicroBatch,
         *,
-        context: Sequence[_Context] | None = None,
-        opening: Sequence[_Context] | None = None,
+        context: Sequence[Context] | None = None,
+        opening: Sequence[Context] | None = None,
     ) -> Tensor:
         """Return last hidden states.
 
@@ -443,8 +263,9 @@ class PackedLayers:
         hidden = decoder.embed_tokens(batch.ids)[0].float()
         cos, sin = decoder.rotary_emb(hidden[None], batch.positions)
         tokens, half = len(hidden), self._width // 2
+        attention = partial(choose_attention, layout, self._scale, loops=self._loops)
         setting = _Setting(
-            attention=self._attention(layout, np.ones(tokens, np.bool_)),
+            attention=attention(np.ones(tokens, np.bool_)),
             cos=cos[0, :, :half].float().contiguous(),
             sin=sin[0, :, :half].float().contiguous(),
             eps=self._eps,
@@ -455,8 +276,7 @@ class PackedLayers:
         if self._read is not None:
             wanted = np.zeros(tokens, np.bool_)
             wanted[self._read.numpy()] = True
-            attention = self._attention(layout, wanted)
-            last = replace(setting, attention=attention, read=self._read)
+            last = replace(setting, attention=attention(wanted), read=self._read)
         with torch.autocast("cpu", enabled=False):
             for i, layer in enumerate(decoder.layers):
                 weights = _Weights.of(layer)
@@ -468,17 +288,6 @@ class PackedLayers:
                     now = replace(now, opening=opening[i])
                 hidden = _Layer.apply(hidden, now, narrow, *weights.flat())
             return decoder.norm(hidden[None])
-
-    def _attention(self, layout: TreeLayout, wanted: npt.NDArray[np.bool_]) -> _Attention:
-        """Return the quickest way to compute a pack's attention."""
-        if not self._loops or layout.opening:
-            return _BySpans(layout, self._scale)
-        flat = layout.flat()
-        if flat.entries > MOST_KEYS * flat.tokens:
-            return _BySpans(layout, self._scale)
-        if flat.entries < BLOCK_ENTRIES * len(flat.bounds) + PADDED_SHARE * flat.padded:
-            return _ByLoops(layout, self._scale, wanted)
-        return _ByBlocks(layout, self._scale)
 
     @torch.no_grad()
     def agrees(self) -> bool:
@@ -590,7 +399,7 @@ def _backward(
     )
 
 
-def _behind(context: _Context | None, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def _behind(context: Context | None, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return (k, v) if context is None else context.before(k, v)
 
 

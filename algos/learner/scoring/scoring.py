@@ -19,7 +19,8 @@ from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
 from .fused_head import HeadSettings, fused_head, piece_entries
 from .head_scores import head_scores
-from .packed_layers import PackedLayers, has_hooks, has_loops, why_not_packed
+from .pack_attention import has_loops
+from .packed_layers import PackedLayers, has_hooks, why_not_packed
 from .token_scores import token_scores
 
 # The table of logits is by far the largest tensor of a small batch with a large vocabulary; above

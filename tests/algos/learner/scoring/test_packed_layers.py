@@ -24,15 +24,12 @@ from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
 from turngym.algos.learner.importance_weights import Protection, weighed
 from turngym.algos.learner.learner import Learner
-from turngym.algos.learner.scoring import layer_parts, packed_layers, scoring
+from turngym.algos.learner.scoring import layer_parts, pack_attention, scoring
 from turngym.algos.learner.scoring.fused_head import HeadSettings
 from turngym.algos.learner.scoring.head_scores import head_scores
 from turngym.algos.learner.scoring.kept_memory import KeptMemory
-from turngym.algos.learner.scoring.packed_layers import (
-    PackedLayers,
-    has_loops,
-    why_not_packed,
-)
+from turngym.algos.learner.scoring.pack_attention import has_loops
+from turngym.algos.learner.scoring.packed_layers import PackedLayers, why_not_packed
 from turngym.algos.learner.scoring.token_scores import token_scores
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
@@ -205,8 +202,8 @@ def test_equal_to_the_models_own_layers_in_float32(
     if not has_loops():
         pytest.skip("the loops need numba")
     loops = way != "spans"
-    monkeypatch.setattr(packed_layers, "BLOCK_ENTRIES", 10**9 if way == "loops" else 0)
-    monkeypatch.setattr(packed_layers, "PADDED_SHARE", 0.0)
+    monkeypatch.setattr(pack_attention, "BLOCK_ENTRIES", 10**9 if way == "loops" else 0)
+    monkeypatch.setattr(pack_attention, "PADDED_SHARE", 0.0)
     model, batch = varied(family), batch_of(2)
     with attending([model], NAME):
         own = gradients(model, lambda: model.model(**batch.inputs()).last_hidden_state)
