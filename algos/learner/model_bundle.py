@@ -329,8 +329,8 @@ class Models:
             How many tokens the micro batches leave out; 0 where that is not done.
         """
         layers, count = model.layers, 0
-        others = training and self._has_own_critic  # whose backbone has no opening
-        if layers is not None and model.large and not others and layers.unwatched():
+        whole = training and self._has_own_critic  # its backbone has no opening: it takes all
+        if layers is not None and model.large and not whole and layers.unwatched():
             count = self.batching.opening(rows, chosen)
         if layers is None or not count:
             yield 0

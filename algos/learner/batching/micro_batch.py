@@ -138,8 +138,8 @@ class MicroBatch:
             rows: The paths.
             device: Where the model is.
             how: The attention; None for the fastest.
-            opening: First tokens of every path, no scored one behind the last of them, that are
-                left out: they are context alone.
+            opening: First tokens of every path that are left out: they are context alone, none of
+                them predicts a scored token.
         """
         pack = Pack.of([row.ids for row in rows], [row.numbers for row in rows])
         in_paths = [line[row.at] for line, row in zip(pack.paths, rows, strict=True)]
