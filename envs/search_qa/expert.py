@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.noisy_expert import NoisyExpert
 from ..core.settings import check_number
+from .findings import write_finding, write_findings
 from .questions import Question
+from .source import GeneratedQuestions
 from .text import GRAMMAR
 from .world.queries import Probe
 
 if TYPE_CHECKING:
     from .env import SearchQA
+    from .world.world import World
 
+ENOUGH = "I know enough to answer."
+MORE = "I still need a fact."
 ANSWER_SHARE = 3 / 7
 """Wrong copies per poor search: 30 to 70."""
 _NO_RELATION = 0.6
@@ -25,6 +30,10 @@ _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 
 class Expert(NoisyExpert):
     """A policy for :class:`SearchQA`: searches along the question's hidden plan, then answers.
+
+    Where the prompt asks for thoughts it thinks what a reader would need to: what a search found
+    before the next one, and before an answer that no passage holds as such what it follows from
+    (lists are counted aloud, compared values said).
 
     Args:
         mistakes: Probability that a search is poor (no relation, or half of the name); an answer is
@@ -54,14 +63,34 @@ class Expert(NoisyExpert):
         missed = state.searches > 0 and self._lacks_evidence(probes[: state.searches], state.found)
         if self._hurries(missed, state.searches, len(probes)):
             said = probes[state.searches].subject
-            return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
+            return self._act(task_env.prompt, ENOUGH, "answer", said)
         if not missed and state.searches < len(probes) and episode.turn + 1 < task_env.max_turns:
             probe = probes[state.searches]
-            thought = "I still need a fact." if state.searches else "I need to look this up."
+            thought = self._think_of_next(task_env)
             return self._act(task_env.prompt, thought, "search", self._query(probe))
-        wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
-        said = self._copy_answer(state.shown, question) if wrong else question.answers[0]
-        return self._act(task_env.prompt, "I know enough to answer.", "answer", said)
+        if missed or self._rng.random() < self.mistakes * ANSWER_SHARE:
+            said = self._copy_answer(state.shown, question)
+            return self._act(task_env.prompt, ENOUGH, "answer", said)
+        thought = self._think_of_answer(task_env)
+        return self._act(task_env.prompt, thought, "answer", question.answers[0])
+
+    def _think_of_next(self, env: SearchQA) -> str:
+        """What the last search found, and that it is not enough."""
+        searches, shown = env.episode.state.searches, env.episode.state.shown
+        if not searches:
+            return "I need to look this up."
+        world = _find_world(env)
+        if world is None:
+            return MORE
+        probe = env.episode.task.payload.plan[searches - 1]
+        return f"{write_finding(world, probe, shown[-1])} {MORE}".strip()
+
+    def _think_of_answer(self, env: SearchQA) -> str:
+        """What the answer follows from."""
+        world = _find_world(env)
+        if world is None:
+            return ENOUGH
+        return write_findings(world, env.episode.task.payload, env.episode.state.shown) or ENOUGH
 
     def _hurries(self, missed: bool, searches: int, hops: int) -> bool:
         """Whether to answer before the last search; nothing is drawn without haste."""
@@ -99,3 +128,10 @@ class Expert(NoisyExpert):
         names = [name[-1] for text in texts if (name := _NAME.findall(text))]
         options = [name for name in names if name not in question.answers]
         return options[int(self._rng.integers(len(options)))] if options else "unknown"
+
+
+def _find_world(env: SearchQA) -> World | None:
+    """The world that the question is of, None where nothing is thought or it is a real one."""
+    source = env.knowledge.source
+    thinks = env.prompt != "none" and isinstance(source, GeneratedQuestions)
+    return source.world if thinks else None

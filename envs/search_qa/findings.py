@@ -1,0 +1,100 @@
+"""What searches of a generated world found, put into words: the thoughts of a player that reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from .questions import Question
+from .world.graph import NONE
+from .world.queries import Probe
+from .world.schema import Listing, Relation
+from .world.wording import join_with_and, list_object_texts, write_mention
+from .world.world import World, load_world
+
+
+def write_finding(world: World, probe: Probe, shown: str) -> str:
+    """What a search brought, as one sentence; empty where ``shown`` does not say it.
+
+    A relation is said with its noun ("The mentor of Ada Finch is Tom Ruck."), a listing is counted
+    ("1 Iron Lighthouse, 2 Salt Courtyard."), and of things that are looked for by what relates them
+    the title is said ("It is Ada Finch.").
+
+    Args:
+        world: The world of the question.
+        probe: The search.
+        shown: What was shown in answer.
+    """
+    thing = _number_things(*world.key).get(probe.subject)
+    if thing is None:
+        return _say_title(world, probe, shown)
+    match _find_asked(world, probe, thing):
+        case Listing() as listing:
+            return _count_members(world, listing, thing, shown)
+        case Relation() as relation:
+            said = list_object_texts(world.schema, world.graph, relation.key, thing)
+            value = _find_said(said, shown)
+            noun = relation.noun.format(s=probe.subject)
+            return f"{noun[0].upper()}{noun[1:]} is {value}." if value else ""
+        case None:
+            return ""
+
+
+def write_findings(world: World, question: Question, shown: tuple[str, ...]) -> str:
+    """What to think before an answer, from all that was shown; empty where the answer was read.
+
+    Comparisons say what they compare, lists are counted aloud, and what two relations lead to is
+    named; the answer to any other question stands in the passage that was read last.
+
+    Args:
+        world: The world of the question.
+        question: The question.
+        shown: What each search of its plan was answered with, in its order.
+    """
+    found = list(zip(question.plan, shown, strict=False))
+    if question.kind == "bridge" or not found:
+        return ""
+    if question.kind != "comparison":
+        found = found[-1:]
+    said = [write_finding(world, probe, text) for probe, text in found]
+    return " ".join(said) if all(said) else ""
+
+
+@lru_cache(maxsize=4)
+def _number_things(size: str, seed: int, distractors: float) -> dict[str, int]:
+    """The number of each thing of a world, by its title, which no other has."""
+    titles = load_world(size, seed, distractors).graph.titles
+    return {title: thing for thing, title in enumerate(titles)}
+
+
+def _find_asked(world: World, probe: Probe, thing: int) -> Relation | Listing | None:
+    """The fact that a search is for: by its keyword, and by the passage where it stands."""
+    kind = int(world.graph.kinds[thing])
+    schema = world.schema
+    for asked in (*schema.relations_of[kind], *schema.listings_of[kind]):
+        place = int(world.places[asked.key][thing])
+        if asked.keyword == probe.keyword and place != NONE and str(place) in probe.passages:
+            return asked
+    return None
+
+
+def _count_members(world: World, listing: Listing, thing: int, shown: str) -> str:
+    """The members of a list with their numbers, in the order in which the passage tells them."""
+    members = world.graph.lists[listing.key].get(thing, ())
+    if not members:
+        return ""
+    if join_with_and([write_mention(world.schema, world.graph, m) for m in members]) not in shown:
+        return ""  # cut off, or another passage
+    named = (f"{i} {world.graph.names[m]}" for i, m in enumerate(members, 1))
+    return f"{', '.join(named)}."
+
+
+def _say_title(world: World, probe: Probe, shown: str) -> str:
+    titles = [world.corpus.titles[int(place)] for place in probe.passages]
+    found = next((title for title in titles if f"(Title: {title})" in shown), "")
+    return f"It is {found[1:-1]}." if found else ""
+
+
+def _find_said(texts: Iterable[str], shown: str) -> str:
+    """The first of several writings that was shown; empty if none was."""
+    return next((text for text in texts if text in shown), "")
