@@ -39,8 +39,9 @@ learn is what to do."""
 STEPS = 40
 """Training steps with the small model."""
 REAL_SETTINGS: Mapping[str, Any] = {"size": "full", "hops": 1}
-REAL_TASKS, REAL_TOKENS = 40, 64
-"""With a real model: the environment, questions of an evaluation, tokens of an action."""
+REAL_TASKS, REAL_TOKENS = 40, 160
+"""With a real model: the environment, questions of an evaluation, tokens of an action (the expert's
+that counts a list of twelve has 127)."""
 REAL_EPISODES = 312
 """Of the expert: 26 steps of 12, eight minutes of two cores for SmolLM2-135M."""
 REAL_MINUTES = 15.0

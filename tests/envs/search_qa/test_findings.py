@@ -1,0 +1,114 @@
+import itertools
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turngym.envs.search_qa.env import SearchQA
+from turngym.envs.search_qa.expert import ENOUGH, MORE, Expert
+from turngym.envs.search_qa.findings import write_finding, write_findings
+from turngym.envs.search_qa.source import GeneratedQuestions
+from turngym.envs.search_qa.world.queries import Probe
+
+THOUGHT = re.compile(r"^<think> (.*?) </think> <(search|answer)> (.*?) </\2>$")
+
+
+def think(env: SearchQA, task: int, mistakes: float = 0.0) -> list[tuple[str, str, str]]:
+    """(thought, tag, content) of an episode's actions."""
+    observation, info = env.reset(seed=1, options={"split": "train", "task": task})
+    expert, said = Expert(mistakes, seed=task), []
+    while info["status"] == "running":
+        action = expert(env, observation, info)
+        found = THOUGHT.match(action)
+        assert found is not None, action
+        said.append((found[1], found[2], found[3]))
+        observation, _, _, _, info = env.step(action)
+    return said
+
+
+def shown_in(env: SearchQA) -> str:
+    return " ".join(env.episode.state.shown)
+
+
+@settings(max_examples=40, deadline=None)
+@given(task=st.integers(0, 1999), hops=st.integers(1, 4))
+def test_lists_are_counted_aloud_up_to_the_answer(task: int, hops: int) -> None:
+    env = SearchQA(kinds="counting", hops=hops)
+    thought, tag, answer = think(env, task)[-1]
+    members = thought.removesuffix(".").split(", ")
+    assert tag == "answer"
+    assert [member.split()[0] for member in members] == [str(i) for i in range(1, int(answer) + 1)]
+    places = [shown_in(env).index(member.split(" ", 1)[1]) for member in members]
+    assert len(set(places)) == len(members)
+
+
+@settings(max_examples=40, deadline=None)
+@given(task=st.integers(0, 1999), hops=st.integers(2, 4))
+def test_comparisons_say_what_they_compare(task: int, hops: int) -> None:
+    env = SearchQA(kinds="comparison", hops=hops)
+    said = think(env, task)
+    thought = said[-1][0]
+    plan = env.episode.task.payload.plan
+    assert thought.count(" is ") >= len(plan) or thought == ENOUGH
+    for probe, (after, _, _) in zip(plan, said[1:], strict=True):
+        assert probe.subject in after or after in (MORE, ENOUGH)
+
+
+@settings(max_examples=40, deadline=None)
+@given(task=st.integers(0, 1999), hops=st.integers(2, 4))
+def test_what_a_search_found_is_said_before_the_next(task: int, hops: int) -> None:
+    env = SearchQA(kinds="bridge", hops=hops, distractors=0)
+    said = think(env, task)
+    assert said[0][0] == "I need to look this up."
+    assert said[-1][0] == ENOUGH
+    for before, after in itertools.pairwise(said[:-1]):
+        assert after[0].endswith(MORE)
+        named = after[0].removesuffix(MORE).removesuffix(". ").rsplit(" is ", 1)[-1]
+        assert named in shown_in(env)
+        assert before[2] != after[2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(task=st.integers(0, 1999), mistakes=st.sampled_from([0.3, 0.7, 1.0]))
+def test_nothing_is_said_that_was_not_shown(task: int, mistakes: float) -> None:
+    env = SearchQA()
+    for thought, _, _ in think(env, task, mistakes):
+        if re.match(r"\d", thought):
+            values = [part.split(" ", 1)[1] for part in thought.removesuffix(".").split(", ")]
+        else:
+            said = thought.removesuffix(MORE).strip().split(". ")
+            values = [part.rsplit(" is ", 1)[1] for part in said if " is " in part]
+        for value in values:
+            assert value.removesuffix(".").split(" (")[0] in shown_in(env)
+
+
+def test_a_cut_list_is_not_counted() -> None:
+    env = SearchQA(kinds="counting", hops=1, max_observation_chars=120)
+    assert {think(env, task)[-1][0] for task in range(20)} == {ENOUGH}
+
+
+def test_nothing_is_thought_where_the_prompt_does_not_ask_for_it() -> None:
+    env = SearchQA(prompt="none", hops=2, kinds="counting")
+    observation, info = env.reset(seed=1, options={"split": "dev", "task": 0})
+    while info["status"] == "running":
+        action = env.expert()(env, observation, info)
+        assert "<think>" not in action
+        observation, _, _, _, info = env.step(action)
+    assert info["status"] == "solved"
+
+
+def test_a_search_for_nothing_known_has_no_finding() -> None:
+    source = SearchQA().knowledge.source
+    assert isinstance(source, GeneratedQuestions)
+    question = next(
+        task.payload
+        for task in (source.task("train", i) for i in range(100))
+        if task.payload.kind == "counting"
+    )
+    probe = question.plan[-1]
+    shown = source.world.corpus.texts[int(probe.passages[0])]
+    assert write_finding(source.world, probe, shown)
+    assert write_finding(source.world, probe, "") == ""
+    assert write_finding(source.world, probe._replace(keyword="?"), shown) == ""
+    assert write_finding(source.world, Probe("nobody", "mentor", ("0",)), "") == ""
+    assert write_findings(source.world, question, ()) == ""
