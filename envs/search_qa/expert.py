@@ -15,6 +15,7 @@ from .text import GRAMMAR
 from .world.queries import Probe
 
 if TYPE_CHECKING:
+    from ..core.env import TextEnv
     from .env import SearchQA
     from .world.world import World
 
@@ -87,10 +88,13 @@ class Expert(NoisyExpert):
 
     def _think_of_answer(self, env: SearchQA) -> str:
         """What the answer follows from."""
+        return self._reason(env, env.episode.state.shown)
+
+    def _reason(self, env: TextEnv[Any, Question], shown: tuple[str, ...]) -> str:
+        """What the answer follows from, where the searches of the plan showed ``shown``."""
         world = _find_world(env)
-        if world is None:
-            return ENOUGH
-        return write_findings(world, env.episode.task.payload, env.episode.state.shown) or ENOUGH
+        said = "" if world is None else write_findings(world, env.episode.task.payload, shown)
+        return said or ENOUGH
 
     def _hurries(self, missed: bool, searches: int, hops: int) -> bool:
         """Whether to answer before the last search; nothing is drawn without haste."""
@@ -130,8 +134,7 @@ class Expert(NoisyExpert):
         return options[int(self._rng.integers(len(options)))] if options else "unknown"
 
 
-def _find_world(env: SearchQA) -> World | None:
+def _find_world(env: TextEnv[Any, Question]) -> World | None:
     """The world that the question is of, None where nothing is thought or it is a real one."""
-    source = env.knowledge.source
-    thinks = env.prompt != "none" and isinstance(source, GeneratedQuestions)
-    return source.world if thinks else None
+    thinks = getattr(env, "prompt", "none") != "none"
+    return env.source.world if thinks and isinstance(env.source, GeneratedQuestions) else None

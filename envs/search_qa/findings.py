@@ -90,9 +90,9 @@ def _count_members(world: World, listing: Listing, thing: int, shown: str) -> st
 
 
 def _say_title(world: World, probe: Probe, shown: str) -> str:
-    titles = [world.corpus.titles[int(place)] for place in probe.passages]
-    found = next((title for title in titles if f"(Title: {title})" in shown), "")
-    return f"It is {found[1:-1]}." if found else ""
+    titles = [world.corpus.titles[int(place)].strip('"') for place in probe.passages]
+    found = _find_said(titles, shown)
+    return f"It is {found}." if found else ""
 
 
 def _find_said(texts: Iterable[str], shown: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..search_qa.expert import ANSWER_SHARE, Expert
+from ..search_qa.expert import ANSWER_SHARE, ENOUGH, MORE, Expert
 from ..search_qa.questions import Question
 from ..search_qa.world.queries import Probe
 from .sites.pages import Page, find_parts, split_sentences, strip_links
@@ -45,8 +45,12 @@ class WebExpert(Expert):
             spare = left > len(needed.difference(state.opened))
             return self._act_next(env, missing[0], spare)
         wrong = missed or self._rng.random() < self.mistakes * ANSWER_SHARE
-        said = self._find_other_link(state, question) if wrong else question.answers[0]
-        return self._act(env.prompt, "I know enough to answer.", "answer", said)
+        if wrong:
+            said = self._find_other_link(state, question)
+            return self._act(env.prompt, ENOUGH, "answer", said)
+        read = strip_links("".join(state.shown))
+        thought = self._reason(env, (read,) * len(question.plan))
+        return self._act(env.prompt, thought, "answer", question.answers[0])
 
     def _act_next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""
@@ -55,7 +59,7 @@ class WebExpert(Expert):
         address = site.address_of(probe.passages[0])
         linked = any(f"({address})" in text for text in state.shown)
         if address not in state.results and not linked and spare:
-            thought = "I still need a fact." if state.searches else "I need to look this up."
+            thought = MORE if state.searches else "I need to look this up."
             return self._act(env.prompt, thought, "search", self._query(probe))
         needed = [part for _, part in _find_places(env, probe)]
         wanted = range(1, needed[-1] + 1) if spare else needed

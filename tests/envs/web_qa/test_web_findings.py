@@ -1,0 +1,35 @@
+import re
+
+import pytest
+
+from turngym.envs.search_qa.expert import ENOUGH
+from turngym.envs.web_qa.env import WebQA
+
+
+def answer(env: WebQA, task: int) -> tuple[str, str]:
+    """The expert's thought before its answer, and the answer."""
+    observation, info = env.reset(seed=1, options={"split": "train", "task": task})
+    expert, action = env.expert(), ""
+    while info["status"] == "running":
+        action = expert(env, observation, info)
+        observation, _, _, _, info = env.step(action)
+    assert info["status"] == "solved"
+    found = re.match(r"^<think> (.*) </think> <answer> (.*) </answer>$", action)
+    assert found is not None
+    return found[1], found[2]
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_lists_that_were_read_are_counted_aloud(hops: int) -> None:
+    env = WebQA(size="full", kinds="counting", hops=hops)
+    for task in range(20):
+        thought, said = answer(env, task)
+        numbers = [int(part.split()[0]) for part in thought.removesuffix(".").split(", ")]
+        assert numbers == list(range(1, int(said) + 1))
+
+
+def test_comparisons_say_both_and_chains_neither() -> None:
+    two = WebQA(size="full", kinds="comparison", hops=2)
+    thought, _ = answer(two, 0)
+    assert thought.count(" is ") == 2
+    assert answer(WebQA(size="full", kinds="bridge", hops=2), 0)[0] == ENOUGH
