@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ from ..config import Budget, EnvConfig, TrainConfig, config_digest, model_digest
 from ..policy_files import save_policy
 from ..settings import WarmStart, WarmStartSettings
 from ..trainer import Trainer, settled_heap
-from .imitated_content import look_at_content
+from .imitated_content import count_longest_action, look_at_content
 
 VERSION = 1
 """Part of every folder's name: raise it when the same settings would make another model."""
@@ -42,7 +42,7 @@ MANIFEST = "warm_start.json"
 _SAMPLE = 4
 """Episodes whose text tells one expert or environment from another."""
 _LOOKED_AT = 64
-"""Dialogues that show whether the expert can be imitated at all."""
+"""Dialogues that show whether the expert can be imitated at all, and how long its actions are."""
 _RISE_STEPS = 10
 """Most steps over which the learning rate rises."""
 
@@ -53,7 +53,7 @@ class WarmModel(NamedTuple):
     Attributes:
         folder: Its folder.
         record: What it imitated, for the configuration of a run that starts from it.
-        longest_action: Tokens of the longest action of the first episodes that it imitated.
+        longest_action: Tokens of the longest action of some of the episodes that it imitated.
     """
 
     folder: Path
@@ -98,7 +98,7 @@ def warm_start(
     kept = {key: value for key, value in resolved.items() if key not in ("model", "device")}
     spoken = _first_episodes(env, settings, rollout.player)
     shown = digest_of((base_env.instructions, spoken))
-    content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
+    content, first = look_at_content(model, settings.render, base_env, env.settings, spoken)
     key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
@@ -110,12 +110,16 @@ def warm_start(
         _refuse_several_processes()
         played = text_env(fork(env.prototype))
         source = Demonstrator(played, settings.split, settings.seed, policy=rollout.player)
-        refuse_oracle(source.take(_LOOKED_AT), 0.0, env.id)
+        talks = source.take(_LOOKED_AT)
+        refuse_oracle(talks, 0.0, env.id)
+        many = _spoken(talks, played)
+        longest = count_longest_action(model, settings.render, played.tools, many)
         work = root / f".running-{env.id}-{key}-{content[:8]}"
         tokens = _imitate(config, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
-        return {**about, "content": content, "settings": resolved, **tokens}
+        about |= {"content": content, "longest_action": longest}
+        return {**about, "settings": resolved, **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
     gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory
@@ -129,7 +133,8 @@ def warm_start(
         action_tokens=int(about["action_tokens"]),
         context_tokens=int(about["context_tokens"]),
     )
-    return WarmModel(folder, record, longest)
+    # Folders from before this was counted know what the first few episodes have.
+    return WarmModel(folder, record, max(first, int(about.get("longest_action", 0))))
 
 
 def _player(env_id: str) -> str:
@@ -230,7 +235,14 @@ def _first_episodes(
     played = text_env(fork(env.prototype))
     source = Demonstrator(played, settings.split, settings.seed, policy=player)
     talks = [talk for _ in range(_SAMPLE) for talk in source.dialogues()]
-    return [[(seen, with_thought(action, played.tools)) for seen, action in talk] for talk in talks]
+    return _spoken(talks, played)
+
+
+def _spoken(
+    talks: Iterable[Iterable[tuple[str, str]]], env: TextEnv[Any, Any]
+) -> list[list[tuple[str, str]]]:
+    """Return dialogues with the thoughts before calls that a chat model would have."""
+    return [[(seen, with_thought(action, env.tools)) for seen, action in talk] for talk in talks]
 
 
 def _refuse_several_processes() -> None:

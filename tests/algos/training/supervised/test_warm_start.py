@@ -12,6 +12,8 @@ from helpers.letters_world import Letters
 
 from turngym.agents.models.loading import load_tokenizer
 from turngym.agents.models.registry.fetch import model_folder
+from turngym.agents.scripted import text_env
+from turngym.agents.warm_start.demonstrations import Demonstrator
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import EnvConfig
 from turngym.algos.training.settings import WarmStartSettings
@@ -53,6 +55,20 @@ def test_an_imitation_is_made_once_and_learns(
     assert sorted(p.name for p in cache.iterdir()) == [made.folder.name, f"{made.folder.name}.lock"]
     monkeypatch.setattr(module, "_imitate", None)  # the cache answers
     assert warm_start(str(chat_model), ENV, more) == made
+
+
+def test_the_longest_action_is_looked_for_beyond_the_first_episodes(chat_model: Path) -> None:
+    made = warm_start(str(chat_model), ENV, SHORT)
+    tokenizer = load_tokenizer(str(chat_model))
+    env = text_env(ENV.prototype)
+    talks = Demonstrator(env, SHORT.split, SHORT.seed).take(64)
+    lengths = [max(len(tokenizer.encode(turn.action)) + 1 for turn in talk) for talk in talks]
+    assert made.longest_action == max(lengths) > max(lengths[:4])
+    manifest = made.folder / MANIFEST
+    about = json.loads(manifest.read_text())
+    del about["longest_action"]  # a folder of an earlier version
+    manifest.write_text(json.dumps(about))
+    assert warm_start(str(chat_model), ENV, SHORT).longest_action == max(lengths[:4])
 
 
 def test_what_it_depends_on_makes_another_model(
