@@ -25,6 +25,7 @@ from .rewards import (
     grade_answer,
     is_well_formed,
 )
+from .source import has_kinds
 from .text import (
     MIN_CHARS,
     PROMPTS,
@@ -225,9 +226,11 @@ class SearchQA(TextEnv[SearchState, Question]):
         """EM and F1 of the answer, and what the searches brought.
 
         ``recall`` is the share of the plan's passages that were shown (for real questions, which
-        have no plan, whether a shown passage holds an accepted answer).
+        have no plan, whether a shown passage holds an accepted answer). ``answer_shown`` is whether
+        one was shown as a text, which a number that must be counted seldom is. Where questions are
+        of several kinds, ``em_counting`` and the like have the EM of each.
         """
-        metrics = compute_metrics(episode, self._is_formed)
+        metrics = compute_metrics(episode, self._is_formed, by_kind=has_kinds(self.source))
         metrics["searches"] = float(episode.state.searches)
         if self.toolbox.python is not None:  # the call of a last turn was not executed
             seen = (step.observation for step in episode.steps)

@@ -239,12 +239,21 @@ def grade_answer(
 
 
 def compute_metrics(
-    episode: Episode[Any], is_formed: Callable[[Iterable[Piece]], bool]
+    episode: Episode[Any],
+    is_formed: Callable[[Iterable[Piece]], bool],
+    *,
+    by_kind: bool = False,
 ) -> dict[str, float]:
     """EM and F1 of the answer, and what was shown on the way to it.
 
     ``recall`` is the share of the plan's facts that were shown; for real questions, which have no
-    plan, whether an accepted answer was.
+    plan, whether an accepted answer was. ``answer_shown`` is whether an accepted answer was, as a
+    text: a number that must be counted seldom is.
+
+    Args:
+        episode: The episode.
+        is_formed: Whether its pieces have the form that the prompt asks for.
+        by_kind: Add EM under the name of the question's kind too, as ``em_counting``.
     """
     state, question = episode.state, episode.task.payload
     said = state.answer
@@ -258,4 +267,6 @@ def compute_metrics(
     }
     if question.hops:
         found["hops"] = float(question.hops)
+    if by_kind and question.kind:
+        found[f"em_{question.kind}"] = em
     return found

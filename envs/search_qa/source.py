@@ -49,6 +49,11 @@ def generated_questions(
     return GeneratedQuestions(load_world(*key), kinds, hops)
 
 
+def has_kinds(source: object) -> bool:
+    """Whether the questions of a source are of several kinds."""
+    return isinstance(source, GeneratedQuestions) and len(source.kinds) > 1
+
+
 class QuestionSets:
     """The questions of one split: one data set, or several in the order of a mixture.
 

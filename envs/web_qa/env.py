@@ -23,6 +23,7 @@ from ..search_qa.rewards import (
     grade_answer,
     is_well_formed,
 )
+from ..search_qa.source import has_kinds
 from ..search_qa.text import write_question
 from ..tools.action_parsing import Tagged
 from ..tools.retrieval.base import Hit, Query
@@ -250,10 +251,11 @@ class WebQA(TextEnv[WebState, Question]):
 
         ``recall`` is the share of the plan's facts that were shown (for real questions, which have
         no plan, whether an accepted answer was shown), ``failed_opens`` counts pages, parts and
-        numbers that there are none of or that may not be visited.
+        numbers that there are none of or that may not be visited. Where questions are of several
+        kinds, ``em_counting`` and the like have the EM of each.
         """
         state = episode.state
-        metrics = compute_metrics(episode, _is_formed)
+        metrics = compute_metrics(episode, _is_formed, by_kind=has_kinds(self.source))
         metrics["searches"] = float(state.searches)
         metrics["opens"] = float(state.opens)
         metrics["failed_opens"] = float(state.failed_opens)

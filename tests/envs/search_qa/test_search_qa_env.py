@@ -95,6 +95,20 @@ def test_haste_is_a_share_and_without_it_nothing_is_drawn() -> None:
         Expert(haste=2)
 
 
+def test_each_kind_of_question_has_a_score_of_its_own() -> None:
+    env = SearchQA(hops=1)
+    kinds = set()
+    for task in range(30):
+        metrics = play(env, env.expert(), "train", task)["metrics"]
+        kind = env.episode.task.payload.kind
+        assert {name for name in metrics if name.startswith("em_")} == {f"em_{kind}"}
+        assert metrics[f"em_{kind}"] == metrics["em"] == 1.0
+        kinds.add(kind)
+    assert kinds == {"bridge", "counting"}
+    one = SearchQA(size="micro")
+    assert "em_bridge" not in play(one, one.expert(), "train", 0)["metrics"]
+
+
 def test_the_published_prompt() -> None:
     env = SearchQA()
     observation, _ = env.reset(seed=0)
