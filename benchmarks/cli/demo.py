@@ -44,9 +44,10 @@ REAL_TASKS, REAL_TOKENS = 40, 160
 that counts a list of twelve has 127)."""
 REAL_EPISODES = 312
 """Of the expert: 26 steps of 12, eight minutes of two cores for SmolLM2-135M."""
-REAL_MINUTES = 15.0
-"""Of GRPO with its first evaluation. With what stands around it (loading, two more evaluations of
-some one minute each, the imitation) two cores need less than half an hour."""
+REAL_MINUTES = 13.0
+"""Of GRPO with its first evaluation. With what stands around it (loading, two more evaluations, of
+which the one of the model as it is writes to the limit of every action, the imitation) two cores
+need less than half an hour."""
 REAL_RECIPE: Mapping[str, Any] = {
     "groups_per_step": 8,
     "rollout.n": 8,
