@@ -72,7 +72,7 @@ class Expert(NoisyExpert):
         if missed or self._rng.random() < self.mistakes * ANSWER_SHARE:
             said = self._copy_answer(state.shown, question)
             return self._act(task_env.prompt, ENOUGH, "answer", said)
-        thought = self._think_of_answer(task_env)
+        thought = self._reason(task_env, state.shown)
         return self._act(task_env.prompt, thought, "answer", question.answers[0])
 
     def _think_of_next(self, env: SearchQA) -> str:
@@ -85,10 +85,6 @@ class Expert(NoisyExpert):
             return MORE
         probe = env.episode.task.payload.plan[searches - 1]
         return f"{write_finding(world, probe, shown[-1])} {MORE}".strip()
-
-    def _think_of_answer(self, env: SearchQA) -> str:
-        """What the answer follows from."""
-        return self._reason(env, env.episode.state.shown)
 
     def _reason(self, env: TextEnv[Any, Question], shown: tuple[str, ...]) -> str:
         """What the answer follows from, where the searches of the plan showed ``shown``."""
