@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.noisy_expert import NoisyExpert
 from ..core.settings import check_number
-from .findings import write_finding, write_findings
+from .findings import find_said_name, write_finding, write_findings, write_order
 from .questions import Question
 from .source import GeneratedQuestions
 from .text import GRAMMAR
@@ -32,9 +32,11 @@ _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 class Expert(NoisyExpert):
     """A policy for :class:`SearchQA`: searches along the question's hidden plan, then answers.
 
+    It searches for things by the names that it was shown, where those find what is looked for.
+
     Where the prompt asks for thoughts it thinks what a reader would need to: what a search found
     before the next one, and before an answer that no passage holds as such what it follows from
-    (lists are counted aloud, compared values said).
+    (lists are counted aloud, compared values said and put in order).
 
     Args:
         mistakes: Probability that a search is poor (no relation, or half of the name); an answer is
@@ -66,7 +68,7 @@ class Expert(NoisyExpert):
             said = probes[state.searches].subject
             return self._act(task_env.prompt, ENOUGH, "answer", said)
         if not missed and state.searches < len(probes) and episode.turn + 1 < task_env.max_turns:
-            probe = probes[state.searches]
+            probe = self._name_as_said(task_env, probes[state.searches])
             thought = self._think_of_next(task_env)
             return self._act(task_env.prompt, thought, "search", self._query(probe))
         if missed or self._rng.random() < self.mistakes * ANSWER_SHARE:
@@ -75,16 +77,25 @@ class Expert(NoisyExpert):
         thought = self._reason(task_env, state.shown)
         return self._act(task_env.prompt, thought, "answer", question.answers[0])
 
+    def _name_as_said(self, env: SearchQA, probe: Probe) -> Probe:
+        """The search, for the name that was shown where it finds the same."""
+        if not env.episode.state.searches or not isinstance(env.source, GeneratedQuestions):
+            return probe
+        seen = "\n".join((env.episode.task.payload.text, *env.episode.state.shown))
+        said = find_said_name(env.source.world, probe, seen, env.top_k)
+        return probe._replace(subject=said)
+
     def _think_of_next(self, env: SearchQA) -> str:
-        """What the last search found, and that it is not enough."""
+        """What the last search found, in which order it is, and that it is not enough."""
         searches, shown = env.episode.state.searches, env.episode.state.shown
         if not searches:
             return "I need to look this up."
         world = _find_world(env)
         if world is None:
             return MORE
-        probe = env.episode.task.payload.plan[searches - 1]
-        return f"{write_finding(world, probe, shown[-1])} {MORE}".strip()
+        probes = env.episode.task.payload.plan[:searches]
+        found = write_finding(world, probes[-1], shown[-1])
+        return " ".join(filter(None, (found, write_order(world, probes, shown), MORE)))
 
     def _reason(self, env: TextEnv[Any, Question], shown: tuple[str, ...]) -> str:
         """What the answer follows from, where the searches of the plan showed ``shown``."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from .questions import Question
 from .world.graph import NONE
 from .world.queries import Probe
 from .world.schema import Listing, Relation
-from .world.wording import join_with_and, list_object_texts, write_mention
+from .world.wording import join_with_and, list_names, list_object_texts, write_mention
 from .world.world import World, load_world
 
 
@@ -43,21 +43,83 @@ def write_finding(world: World, probe: Probe, shown: str) -> str:
 def write_findings(world: World, question: Question, shown: tuple[str, ...]) -> str:
     """What to think before an answer, from all that was shown; empty where the answer was read.
 
-    Comparisons say what they compare, lists are counted aloud, and what two relations lead to is
-    named; the answer to any other question stands in the passage that was read last.
+    Comparisons say what they compare and in which order it is, lists are counted aloud, and what
+    two relations lead to is named; the answer to any other question stands in the passage that was
+    read last.
 
     Args:
         world: The world of the question.
         question: The question.
         shown: What each search of its plan was answered with, in its order.
     """
-    found = list(zip(question.plan, shown, strict=False))
-    if question.kind == "bridge" or not found:
+    count = min(len(question.plan), len(shown))
+    if question.kind == "bridge" or not count:
         return ""
-    if question.kind != "comparison":
-        found = found[-1:]
-    said = [write_finding(world, probe, text) for probe, text in found]
-    return " ".join(said) if all(said) else ""
+    first = 0 if question.kind == "comparison" else count - 1
+    said: list[str] = []
+    for i in range(first, count):
+        if not (finding := write_finding(world, question.plan[i], shown[i])):
+            return ""
+        said += [finding, write_order(world, question.plan[: i + 1], shown[: i + 1])]
+    return " ".join(filter(None, said))
+
+
+def write_order(world: World, probes: Sequence[Probe], shown: Sequence[str]) -> str:
+    """Which of two compared values comes first ("167 is less than 2,106.").
+
+    Empty unless the last search was for the second of them, and where the text does not say them.
+    Which of them is asked for is another question, left to the answer.
+
+    Args:
+        world: The world of the question.
+        probes: The searches so far.
+        shown: What was shown in answer to each.
+    """
+    numbers = _number_things(*world.key)
+    things = [numbers.get(probe.subject) for probe in probes]
+    asked = [
+        None if thing is None else _find_asked(world, probe, thing)
+        for probe, thing in zip(probes, things, strict=True)
+    ]
+    relation = asked[-1]
+    if not isinstance(relation, Relation) or not relation.order or asked.count(relation) != 2:
+        return ""
+    values: list[tuple[int, str]] = []
+    for other, thing, text in zip(asked, things, shown, strict=True):
+        if other is relation and thing is not None:
+            said = list_object_texts(world.schema, world.graph, relation.key, thing)
+            values.append((int(world.graph.facts[relation.key][thing]), _find_said(said, text)))
+    (_, low), (_, high) = sorted(values)
+    if not low or not high:
+        return ""
+    return f"{low} is {'less' if relation.literal == 'number' else 'earlier'} than {high}."
+
+
+def find_said_name(world: World, probe: Probe, seen: str, top_k: int) -> str:
+    """The name of a search's subject that somebody who read ``seen`` would search for.
+
+    That is the subject's title, unless the text calls it otherwise (an alias, or the name without
+    what tells namesakes apart) and a search for that name finds the same.
+
+    Args:
+        world: The world of the question.
+        probe: The search.
+        seen: The question and all that was shown.
+        top_k: Passages per search.
+    """
+    thing = _number_things(*world.key).get(probe.subject)
+    if thing is None or probe.subject in seen:
+        return probe.subject
+    names = [name for name in list_names(world.graph, thing) if name in seen]
+    found = world.index.search([f"{name} {probe.keyword}" for name in names], top_k)
+    return next(
+        (
+            name
+            for name, hits in zip(names, found, strict=True)
+            if any(hit.id in probe.passages for hit in hits)
+        ),
+        probe.subject,
+    )
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ....agents.models.loading import load_tokenizer
-from ....agents.rendering.factory import Renderer, Style, keep_style, make_renderer
+from ....agents.rendering.factory import Style, keep_style, make_renderer
 from ....agents.warm_start.demonstrations import Exchange, render
 from ....envs.core.digest import digest_of
 from ....envs.core.env import TextEnv
@@ -61,30 +61,8 @@ def look_at_content(
         for talk in talks
     ]
     files = [found for file in sorted(set(_files(settings))) if (found := _digest(file))]
-    return ImitatedContent(digest_of((written, files)), _find_longest(renderer, talks))
-
-
-def count_longest_action(
-    model: str,
-    style: Style,
-    tools: Sequence[Mapping[str, Any]],
-    talks: Sequence[Sequence[tuple[str, str]]],
-) -> int:
-    """Return the tokens of the longest action of some dialogues, its end included.
-
-    Args:
-        model: Folder or hub name of the model.
-        style: How text becomes tokens.
-        tools: JSON Schemas of the environment's tools.
-        talks: Observations and actions of the dialogues.
-    """
-    tokenizer = load_tokenizer(model)
-    keep_style(tokenizer, style)
-    return _find_longest(make_renderer(tokenizer, tools=tools), talks)
-
-
-def _find_longest(renderer: Renderer, talks: Sequence[Sequence[tuple[str, str]]]) -> int:
-    return max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
+    longest = max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
+    return ImitatedContent(digest_of((written, files)), longest)
 
 
 def _files(value: Any) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ....agents.models.built_folder import build_once, read_manifest
 from ....agents.rendering.factory import keep_style
 from ....agents.scripted import text_env
-from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, refuse_oracle
+from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, Exchange, refuse_oracle
 from ....agents.warm_start.thoughts import with_thought
 from ....envs.core.digest import digest_of
 from ....envs.core.env import TextEnv
@@ -34,15 +34,13 @@ from ..config import Budget, EnvConfig, TrainConfig, config_digest, model_digest
 from ..policy_files import save_policy
 from ..settings import WarmStart, WarmStartSettings
 from ..trainer import Trainer, settled_heap
-from .imitated_content import count_longest_action, look_at_content
+from .imitated_content import look_at_content
 
-VERSION = 1
+VERSION = 2
 """Part of every folder's name: raise it when the same settings would make another model."""
 MANIFEST = "warm_start.json"
-_SAMPLE = 4
-"""Episodes whose text tells one expert or environment from another."""
 _LOOKED_AT = 64
-"""Dialogues that show whether the expert can be imitated at all, and how long its actions are."""
+"""Dialogues that tell one expert or environment from another, and how long its actions are."""
 _RISE_STEPS = 10
 """Most steps over which the learning rate rises."""
 
@@ -96,30 +94,24 @@ def warm_start(
     weights = model_digest(model)
     resolved = config.resolved(weights)
     kept = {key: value for key, value in resolved.items() if key not in ("model", "device")}
-    spoken = _first_episodes(env, settings, rollout.player)
+    talks = _play(env, settings, rollout.player)
+    spoken = _spoken(talks, base_env)
     shown = digest_of((base_env.instructions, spoken))
-    content, first = look_at_content(model, settings.render, base_env, env.settings, spoken)
+    content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
     key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
-    # Folders from before there was a content have none: they stay valid, as runs name them.
     if read_manifest(folder, MANIFEST).get("content", content) != content:
         folder = root / f"{env.id}-{key}-{content[:8]}"
 
     def build(draft: Path) -> Mapping[str, Any]:
         _refuse_several_processes()
-        played = text_env(fork(env.prototype))
-        source = Demonstrator(played, settings.split, settings.seed, policy=rollout.player)
-        talks = source.take(_LOOKED_AT)
         refuse_oracle(talks, 0.0, env.id)
-        many = _spoken(talks, played)
-        longest = count_longest_action(model, settings.render, played.tools, many)
         work = root / f".running-{env.id}-{key}-{content[:8]}"
         tokens = _imitate(config, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
-        about |= {"content": content, "longest_action": longest}
-        return {**about, "settings": resolved, **tokens}
+        return {**about, "content": content, "settings": resolved, **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
     gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory
@@ -133,8 +125,7 @@ def warm_start(
         action_tokens=int(about["action_tokens"]),
         context_tokens=int(about["context_tokens"]),
     )
-    # Folders from before this was counted know what the first few episodes have.
-    return WarmModel(folder, record, max(first, int(about.get("longest_action", 0))))
+    return WarmModel(folder, record, longest)
 
 
 def _player(env_id: str) -> str:
@@ -228,14 +219,10 @@ def _stored_dtype(model: str) -> Any:
     return getattr(torch, str(config.get("dtype") or config.get("torch_dtype") or "float32"))
 
 
-def _first_episodes(
-    env: EnvConfig, settings: WarmStartSettings, player: str
-) -> list[list[tuple[str, str]]]:
-    """Return what environment and expert say in the first episodes."""
+def _play(env: EnvConfig, settings: WarmStartSettings, player: str) -> list[list[Exchange]]:
+    """Return what environment and expert say in the first dialogues."""
     played = text_env(fork(env.prototype))
-    source = Demonstrator(played, settings.split, settings.seed, policy=player)
-    talks = [talk for _ in range(_SAMPLE) for talk in source.dialogues()]
-    return _spoken(talks, played)
+    return Demonstrator(played, settings.split, settings.seed, policy=player).take(_LOOKED_AT)
 
 
 def _spoken(

@@ -1,3 +1,4 @@
+import calendar
 import itertools
 import re
 
@@ -10,6 +11,9 @@ from turngym.envs.search_qa.findings import write_finding, write_findings
 from turngym.envs.search_qa.source import GeneratedQuestions
 from turngym.envs.search_qa.world.queries import Probe
 
+MONTHS = tuple(calendar.month_name)
+ORDERED = re.compile(r"(?:^|\. )((?:(?!\. ).)*?) is (less|earlier) than (.*?)\.(?: |$)")
+ORDER = re.compile("(?:less|earlier) than ")
 THOUGHT = re.compile(r"^<think> (.*?) </think> <(search|answer)> (.*?) </\2>$")
 
 
@@ -24,6 +28,16 @@ def think(env: SearchQA, task: int, mistakes: float = 0.0) -> list[tuple[str, st
         said.append((found[1], found[2], found[3]))
         observation, _, _, _, info = env.step(action)
     return said
+
+
+def count_up(text: str) -> int:
+    """A number, a year or a date as a number that grows with it."""
+    words = text.replace(",", "").split()
+    if len(words) == 1:
+        return int(words[0])
+    month = next(word for word in words if word.isalpha())
+    day = next(word for word in words[:2] if word.isdigit())
+    return int(words[2]) * 10_000 + MONTHS.index(month) * 100 + int(day)
 
 
 def shown_in(env: SearchQA) -> str:
@@ -56,6 +70,39 @@ def test_comparisons_say_what_they_compare(task: int, hops: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(task=st.integers(0, 1999), hops=st.integers(2, 4))
+def test_compared_values_are_put_in_order_once_both_are_known(task: int, hops: int) -> None:
+    env = SearchQA(kinds="comparison", hops=hops)
+    thoughts = [thought for thought, _, _ in think(env, task)]
+    ordered = [ORDERED.search(thought) for thought in thoughts]
+    if thoughts[-1] == ENOUGH:  # a value that is not shown as such
+        return
+    assert ordered[-1] is not None
+    assert ordered[:2] == [None, None]
+    low, _, high = ordered[-1].groups()
+    assert (count_up(low), low) < (count_up(high), high)
+    assert all(f" is {value}." in thoughts[-1] for value in (low, high))
+    if hops == 2:
+        answers = env.episode.task.payload.answers
+        assert (low in answers) != (high in answers)
+
+
+def test_a_thing_is_searched_for_by_the_name_that_was_shown() -> None:
+    env = SearchQA(kinds="bridge", hops=2)
+    renamed = unknown = 0
+    for task in range(200):
+        said = think(env, task)
+        plan = env.episode.task.payload.plan
+        query, title = said[1][2], plan[1].subject
+        shown = env.episode.task.payload.text + env.episode.state.shown[0]
+        renamed += title not in query
+        unknown += query.removesuffix(f" {plan[1].keyword}") not in shown
+        assert env.episode.status == "solved"
+    assert renamed > 10  # namesakes and aliases
+    assert unknown < 8  # whose other name does not find the passage
+
+
+@settings(max_examples=40, deadline=None)
+@given(task=st.integers(0, 1999), hops=st.integers(2, 4))
 def test_what_a_search_found_is_said_before_the_next(task: int, hops: int) -> None:
     env = SearchQA(kinds="bridge", hops=hops, distractors=0)
     said = think(env, task)
@@ -77,7 +124,7 @@ def test_nothing_is_said_that_was_not_shown(task: int, mistakes: float) -> None:
             values = [part.split(" ", 1)[1] for part in thought.removesuffix(".").split(", ")]
         else:
             said = thought.removesuffix(MORE).strip().split(". ")
-            values = [part.rsplit(" is ", 1)[1] for part in said if " is " in part]
+            values = [ORDER.split(part.rsplit(" is ", 1)[1])[-1] for part in said if " is " in part]
         for value in values:
             assert value.removesuffix(".").split(" (")[0] in shown_in(env)
 

@@ -64,11 +64,6 @@ def test_the_longest_action_is_looked_for_beyond_the_first_episodes(chat_model: 
     talks = Demonstrator(env, SHORT.split, SHORT.seed).take(64)
     lengths = [max(len(tokenizer.encode(turn.action)) + 1 for turn in talk) for talk in talks]
     assert made.longest_action == max(lengths) > max(lengths[:4])
-    manifest = made.folder / MANIFEST
-    about = json.loads(manifest.read_text())
-    del about["longest_action"]  # a folder of an earlier version
-    manifest.write_text(json.dumps(about))
-    assert warm_start(str(chat_model), ENV, SHORT).longest_action == max(lengths[:4])
 
 
 def test_what_it_depends_on_makes_another_model(
