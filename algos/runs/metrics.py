@@ -142,7 +142,13 @@ METRICS: Mapping[str, str] = {
 }
 
 OF_SAMPLING = frozenset(
-    {"rollout/entropy_nats", "update/logprob_diff_mean_nats", "update/logprob_diff_max_nats"}
+    {
+        "rollout/entropy_nats",
+        "update/logprob_diff_mean_nats",
+        "update/logprob_diff_max_nats",
+        "engine/prefix_hit_frac",
+        "engine/read_again_frac",
+    }
 )
 """Keys that say nothing of actions which the policy did not sample, and are left out there."""
 

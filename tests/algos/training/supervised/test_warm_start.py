@@ -13,7 +13,7 @@ from helpers.letters_world import Letters
 from turngym.agents.models.loading import load_tokenizer
 from turngym.agents.models.registry.fetch import model_folder
 from turngym.agents.scripted import text_env
-from turngym.agents.warm_start.demonstrations import Demonstrator
+from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import EnvConfig
 from turngym.algos.training.settings import WarmStartSettings
@@ -91,6 +91,22 @@ def test_what_it_depends_on_makes_another_model(
     assert names[0] == names[-1]
 
 
+def test_an_expert_that_differs_late_makes_another_model(
+    chat_model: Path, imitated: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = warm_start(str(chat_model), ENV, SHORT)
+    take = Demonstrator.take
+
+    def take_another(demonstrator: Demonstrator, n: int) -> list[list[Exchange]]:
+        talks = take(demonstrator, n)
+        talks[40][-1] = talks[40][-1]._replace(action="<answer> else </answer>")
+        return talks
+
+    monkeypatch.setattr(Demonstrator, "take", take_another)
+    assert warm_start(str(chat_model), ENV, SHORT).folder != first.folder
+    assert len(imitated) == 2
+
+
 @pytest.fixture
 def imitated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The working folders of imitations, which are not done."""
@@ -119,10 +135,6 @@ def test_another_template_for_the_same_weights_makes_another_model(
     assert len(set(imitated)) == 2
     assert warm_start(str(chat_model), ENV, SHORT) == first
     assert warm_start(str(other), ENV, SHORT) == second
-    about = json.loads((first.folder / MANIFEST).read_text())
-    del about["content"]  # one that was made before there was such a thing
-    (first.folder / MANIFEST).write_text(json.dumps(about))
-    assert warm_start(str(chat_model), ENV, SHORT) == first
     assert len(imitated) == 2
 
 
