@@ -27,7 +27,8 @@ MAX_CHARS = 20_000
 TYPE_NAMES: Mapping[str, str] = dict(
     zip(("simple", "light", "clean", "heat", "cool", "two"), TASK_TYPES, strict=True)
 )
-"""Short names of the types of tasks."""
+"""Types of tasks by their short names."""
+_SHORT_NAMES = {kind: name for name, kind in TYPE_NAMES.items()}
 RULES = """\
 You are in a room of a house and have a task to do. Write one command per turn, in one line, with
 the names of things as they are shown, number included:
@@ -137,8 +138,8 @@ class Household(TextEnv[HouseholdState, Game]):
         world_seed: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        kinds = choose_types(tasks)
-        source, self.size = _load_source(size, kinds, games, world_seed)
+        self.kinds = choose_types(tasks)
+        source, self.size = _load_source(size, self.kinds, games, world_seed)
         self.words = _choose_words(self.size, edition)
         if not isinstance(admissible, bool):
             raise BadValueError(f"Household: admissible is {admissible!r}; expected True or False.")
@@ -235,16 +236,20 @@ class Household(TextEnv[HouseholdState, Game]):
 
         ``kind`` is the number of the task's type from 1, in the order of
         :data:`~.engine.game.TASK_TYPES`; ``seen`` the share of receptacles whose contents were
-        shown.
+        shown. Where tasks are of several types, ``score_heat`` and the like have the score of each.
         """
         state = episode.state
         house = state.house
-        return {
-            "score": float(episode.status == "solved"),
-            "kind": float(1 + TASK_TYPES.index(house.game.goal.kind)),
+        kind, score = house.game.goal.kind, float(episode.status == "solved")
+        found = {
+            "score": score,
+            "kind": float(1 + TASK_TYPES.index(kind)),
             "needed": float(state.needed),
             "seen": house.seen.bit_count() / len(house.game.room.names),
         }
+        if len(self.kinds) > 1:
+            found[f"score_{_SHORT_NAMES[kind]}"] = score
+        return found
 
     def legal_actions(self) -> list[str]:
         """Return all admissible commands, as the original lists them."""

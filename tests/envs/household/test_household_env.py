@@ -66,6 +66,20 @@ def test_every_kind_of_task_is_drawn_and_won(size: str) -> None:
     assert kinds == {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}
 
 
+def test_each_type_of_task_has_a_score_of_its_own() -> None:
+    env = make()
+    for task in range(12):
+        info = solve(env, env.expert(mistakes=0.5, seed=task), "train", task)
+        metrics = info["metrics"]
+        name = tuple(TYPE_NAMES)[int(metrics["kind"]) - 1]
+        own = {key: value for key, value in metrics.items() if key.startswith("score_")}
+        assert own == {f"score_{name}": metrics["score"]}
+    two = make(tasks="two")
+    assert not any(
+        key.startswith("score_") for key in solve(two, two.expert(), "train", 0)["metrics"]
+    )
+
+
 def test_the_searcher_wins_the_original_s_games_by_what_was_shown() -> None:
     env = make(games=GAMES)
     for split, size in env.source.sizes().items():
