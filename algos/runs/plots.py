@@ -1,4 +1,4 @@
-"""A run's learning curve as a picture."""
+"""Learning curves as pictures: of a run, and of several beside one another."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 INK, GREY = "#1b1f24", "#8a929c"
 COLOURS = ("#1f6feb", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285")
 WINDOW = 5
+TOKENS = "tokens sampled for training"
 
 
 def draw_curve(
@@ -62,20 +65,78 @@ def draw_curve(
     figure.savefig(path)
 
 
+def draw_runs(
+    groups: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
+    path: Path,
+    measure: str = "success",
+    title: str = "",
+) -> None:
+    """Draw the training of several runs in one picture, by sampled tokens and by optimiser steps.
+
+    A run is a thin line, the mean over :data:`WINDOW` steps of its training rollouts; of several
+    runs with one label the thick line is the mean, as far as all of them went.
+
+    Args:
+        groups: Lines of ``metrics.jsonl`` of each run, by label.
+        path: Where the picture goes; its suffix says the format.
+        measure: ``"success"`` or ``"return"``.
+        title: What is compared, above all.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
+
+    key = {"success": "rollout/success_frac", "return": "rollout/return_mean"}[measure]
+    panels = (("budget/tokens", TOKENS), ("budget/optimizer_steps", "optimiser steps"))
+    figure = Figure(figsize=(9.0, 3.8), dpi=160, layout="constrained")
+    FigureCanvasAgg(figure)
+    both = figure.subplots(1, 2, sharey=True)
+    for axes, (at, words) in zip(both, panels, strict=True):
+        for colour, (label, runs) in zip(COLOURS * 9, groups.items(), strict=False):
+            lines = [line for rows in runs if (line := _smoothed(rows, at, key))]
+            for line in lines if len(lines) > 1 else ():
+                axes.plot(*line, color=colour, lw=0.8, alpha=0.5, zorder=2)
+            if lines:
+                several = f" ({len(lines)} seeds)" if len(lines) > 1 else ""
+                axes.plot(*_mean(lines), color=colour, lw=2.0, label=label + several, zorder=3)
+        _dress(axes, f"{'Solved' if measure == 'success' else 'Return'} in training", words)
+        if measure == "success":
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    both[1].legend(frameon=False, fontsize=8, loc="best")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold")
+    figure.savefig(path)
+
+
+def _mean(lines: Sequence[tuple[list[float], list[float]]]) -> tuple[list[float], list[float]]:
+    """Return the mean of several lines, at all of their places that each of them spans."""
+    first, last = max(at[0] for at, _ in lines), min(at[-1] for at, _ in lines)
+    places = sorted({x for at, _ in lines for x in at if first <= x <= last})
+    return places, np.mean([np.interp(places, *line) for line in lines], axis=0).tolist()
+
+
 def _sets(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     found = [key.split("/")[1] for row in rows for key in row if key.startswith("eval/")]
     return list(dict.fromkeys(found))
 
 
 def _training(axes: Any, rows: Sequence[Mapping[str, Any]], key: str) -> None:
-    points = [(row["budget/tokens"], row[key]) for row in rows if key in row]
+    if line := _smoothed(rows, "budget/tokens", key):
+        axes.plot(*line, color=GREY, lw=1.0, label="training rollouts", zorder=1)
+
+
+def _smoothed(
+    rows: Sequence[Mapping[str, Any]], at: str, key: str
+) -> tuple[list[float], list[float]] | None:
+    """Return a measure, mean over the last steps, by another one; None where there is none."""
+    points = [(row[at], row[key]) for row in rows if key in row]
     if not points:
-        return
-    tokens, values = zip(*points, strict=True)
+        return None
+    places, values = zip(*points, strict=True)
     smooth = [
         sum(values[max(0, i - WINDOW + 1) : i + 1]) / min(i + 1, WINDOW) for i in range(len(values))
     ]
-    axes.plot(tokens, smooth, color=GREY, lw=1.0, label="training rollouts", zorder=1)
+    return list(places), smooth
 
 
 def _evaluation(
@@ -101,11 +162,11 @@ def _evaluation(
     )
 
 
-def _dress(axes: Any, head: str) -> None:
+def _dress(axes: Any, head: str, below: str = TOKENS) -> None:
     from matplotlib.ticker import EngFormatter
 
     axes.set_title(head, loc="left", fontsize=10, color=INK)
-    axes.set_xlabel("tokens sampled for training", fontsize=9, color=INK)
+    axes.set_xlabel(below, fontsize=9, color=INK)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.grid(visible=True, axis="y", color="#e3e6ea", lw=0.8)
     axes.set_axisbelow(True)

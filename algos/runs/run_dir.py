@@ -179,6 +179,19 @@ class RunDir(Closing):
             self._lock.close()
 
 
+def list_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return by dotted name what makes a run another one: all but budget, servers and memory.
+
+    Args:
+        config: A configuration as JSON data.
+    """
+    return {
+        key: value
+        for key, value in _flat(config).items()
+        if key.split(".")[0] not in (BUDGET, SERVERS) and key not in MEMORY
+    }
+
+
 def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return in which settings two configurations are those of different runs.
 
@@ -186,13 +199,11 @@ def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str
         old: A configuration as JSON data.
         new: Another one.
     """
-    was, now = _flat(old), _flat(new)
+    was, now = list_settings(old), list_settings(new)
     return [
         f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
         for key in sorted(was.keys() | now.keys())
         if was.get(key) != now.get(key)
-        and key.split(".")[0] not in (BUDGET, SERVERS)
-        and key not in MEMORY
     ]
 
 

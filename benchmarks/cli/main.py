@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "models": "List the language models that are fetched by name, or fetch some.",
         "starters": "Score the small starting models, sampled and greedy.",
         "view": "Write rollouts or episodes as one HTML page.",
+        "curves": "Draw the learning curves of several runs in one picture.",
         "probe": "Measure what in an environment matters for the choice of an algorithm.",
         "bench": "Fill the benchmark matrix, write its report, or measure speed.",
         "claims": "Test the papers' headline statements at small scale.",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from turngym.algos.runs.plots import draw_curve
+from turngym.algos.runs.plots import _mean, draw_curve
 
 
 def rows(sets: tuple[str, ...]) -> list[dict[str, float]]:
@@ -68,3 +68,9 @@ def test_greedy_scores_have_a_panel_of_their_own(tmp_path: Path) -> None:
     third = pixels(both)[:, width:, :3]
     blue = np.abs(third - np.array([0x1F, 0x6F, 0xEB]) / 255).sum(-1) < 0.1
     assert blue.sum() > 100
+
+
+def test_the_mean_of_runs_spans_what_all_of_them_have() -> None:
+    at, values = _mean([([1.0, 3.0, 5.0], [0.0, 2.0, 4.0]), ([2.0, 4.0], [1.0, 1.0])])
+    assert at == [2.0, 3.0, 4.0]
+    assert values == [1.0, 1.5, 2.0]

@@ -1,0 +1,117 @@
+"""`turngym curves`: the learning curves of several runs in one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.markup import escape
+
+from ...algos.runs.plots import draw_runs
+from ...algos.runs.run_dir import list_settings, read_json, read_metrics
+from ...envs.core.errors import BadValueError, DataError
+from .tables import say
+
+SEED = "seed"
+RECIPE = "recipe."
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """Draw the learning curves of several runs in one picture.
+
+    It shows the training rollouts, by sampled tokens and by optimiser steps. Runs that differ in
+    nothing but their seed have one colour, a thin line each and a thick one for their mean.
+
+    Attributes:
+        runs: Run directories.
+        out: The picture; its suffix says the format (png, svg, pdf).
+        measure: Share of solved episodes, or return.
+        title: What is compared.
+    """
+
+    runs: Annotated[
+        tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN_DIR [RUN_DIR ...]")
+    ]
+    out: str = "curves.png"
+    measure: Literal["success", "return"] = "success"
+    title: str = ""
+
+
+def run(command: Command) -> None:
+    """Draw the picture and say where it is.
+
+    Raises:
+        DataError: No run directory, or a damaged one.
+        BadValueError: No runs, one without a step, or a picture that cannot be written.
+    """
+    if not command.runs:
+        raise BadValueError("curves: no runs; name at least one run directory.")
+    configs, curves = [], []
+    for name in command.runs:
+        folder = Path(name).expanduser()
+        if not (folder / "config.json").is_file():
+            raise DataError(f"curves: {name} is not a run directory: it holds no config.json.")
+        configs.append(read_json(folder / "config.json"))
+        curves.append(read_metrics(folder / "metrics.jsonl"))
+        if not any("rollout/return_mean" in row for row in curves[-1]):
+            raise BadValueError(f"curves: the run in {name} has no training step yet.")
+    groups: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+    for label, rows in zip(label_runs(configs), curves, strict=True):
+        groups.setdefault(label, []).append(rows)
+    try:
+        Path(command.out).parent.mkdir(parents=True, exist_ok=True)
+        draw_runs(groups, Path(command.out), command.measure, command.title)
+    except (OSError, ValueError) as error:  # a suffix that matplotlib does not write
+        raise BadValueError(f"curves: {command.out} cannot be written: {error}.") from error
+    shown = ", ".join(f"{label} ({len(runs)})" for label, runs in groups.items())
+    say(escape(f"{command.out}: {shown}"))
+
+
+def label_runs(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a label for each run: its recipe, and in what it differs from the others.
+
+    Runs that differ in their seed alone have the same one. Settings of recipes count where two runs
+    have a recipe of the same name.
+
+    Args:
+        configs: Configurations of the runs as JSON data.
+    """
+    settings = [list_settings(config) for config in configs]
+    around = _differing(settings, within="")
+    labels = []
+    for mine in settings:
+        alike = [other for other in settings if _name(other) == _name(mine)]
+        named = [*around, *_differing(alike, within=RECIPE)]
+        said = [f"{_shorten(key)} {_say(mine.get(key))}" for key in named]
+        labels.append(", ".join([_name(mine), *said]))
+    return labels
+
+
+def _differing(settings: Sequence[Settings], within: str) -> list[str]:
+    """Return the settings that are not the same in all runs, of recipes or around them."""
+    keys = dict.fromkeys(key for one in settings for key in one)
+    return [
+        key
+        for key in keys
+        if key != SEED
+        and key.startswith(RECIPE) == bool(within)
+        and len({repr(one.get(key)) for one in settings}) > 1
+    ]
+
+
+def _name(settings: Settings) -> str:
+    return str(settings.get(f"{RECIPE}name", "run"))
+
+
+def _shorten(key: str) -> str:
+    return key.removeprefix(RECIPE).removeprefix("env.settings.").removesuffix(".id")
+
+
+def _say(value: Any) -> str:
+    """Return a value for a label: of a folder its name."""
+    return Path(value).name if isinstance(value, str) and "/" in value else str(value)
