@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
+from ...algos.training.settings import WarmStartSettings
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...leaderboard.schema.base import Form
@@ -73,11 +74,13 @@ class NamedStart(Form):
         name: Its name; one of the list is fetched on first use.
         warm_start: Episodes of the environment's expert that it imitates first, as `--warm-start`
             lets it; the rows start from the result.
+        warm_start_batch: Maximum episodes per step of the imitation, as `--warm-start-batch`.
     """
 
     kind: Literal["named"] = "named"
     name: str
     warm_start: int = Field(default=0, ge=0)
+    warm_start_batch: int = Field(default=WarmStartSettings.batch, ge=1)
 
     @model_serializer(mode="wrap")
     def _leave_out_none(self, dump: Callable[[NamedStart], dict[str, Any]]) -> dict[str, Any]:
@@ -85,6 +88,8 @@ class NamedStart(Form):
         data = dump(self)
         if not data.get("warm_start", True):
             del data["warm_start"]
+        if data.get("warm_start_batch") == WarmStartSettings.batch:
+            del data["warm_start_batch"]
         return data
 
 

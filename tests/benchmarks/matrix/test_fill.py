@@ -12,8 +12,9 @@ import pytest
 from helpers.tiny_matrix import Quiet, tiny
 
 from turngym.algos.recipes import make_recipe
-from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.algos.training.config import model_digest
+from turngym.algos.training.supervised.warm_start import MANIFEST
 from turngym.algos.training.trainer import Trainer
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor
@@ -197,7 +198,7 @@ def test_a_start_that_cannot_be_made_tells_why(tmp_path: Path, start: Any, says:
 
 def test_a_named_model_imitates_before_its_rows_start(tmp_path: Path, tiny_model: Path) -> None:
     suite = tiny(("grpo",))
-    start = NamedStart(name=str(tiny_model), warm_start=4)
+    start = NamedStart(name=str(tiny_model), warm_start=4, warm_start_batch=2)
     changes = {"start": start, "checkpoint_every": 2}
     suite = suite.model_copy(update={"envs": (suite.envs[0].model_copy(update=changes),)})
     layout = started(tmp_path / "m", suite)
@@ -207,6 +208,7 @@ def test_a_named_model_imitates_before_its_rows_start(tmp_path: Path, tiny_model
     assert result.state == "finished"
     assert column.about["base"] == str(tiny_model) != column.start
     assert column.about["action_tokens"] > 0
+    assert read_json(Path(column.start) / MANIFEST)["steps"] == 2
     assert result.start_digest == column.start_digest == model_digest(column.start)
     assert column.start_digest != model_digest(str(tiny_model))
     assert column.zero_shot_tries is not None

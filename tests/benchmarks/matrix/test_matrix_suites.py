@@ -18,7 +18,7 @@ from turngym.envs.core.registration import all_ids, find_environment
 DIGESTS = {
     "quick": (4, "64bacae29606769d8f51d810eda8c035"),
     "standard": (4, "15e2dd73d47202c13943817706405540"),
-    "lm": (5, "655fbe52d0da4493f4252992ba7f2055"),
+    "lm": (6, "1fbc1d418777c8316e9187e28b21f101"),
     "full": (3, "e63564ab4b897f31eb57f8c63a307254"),
 }
 """A suite that changes needs a new version, and its new digest here."""
