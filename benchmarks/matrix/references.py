@@ -104,8 +104,8 @@ def make_start_model(column: SuiteEnv, device: str = "auto") -> tuple[str, dict[
             return model, {"name": start.name}
         env = EnvConfig(id=column.id, settings=column.settings)
         env = fitted(env, model, column.max_tokens, False, Silent())
-        lessons = WarmStartSettings(episodes=start.warm_start, batch=start.warm_start_batch)
-        warm = warm_start(model, env, lessons, device=device)
+        imitation = WarmStartSettings(episodes=start.warm_start, batch=start.warm_start_batch)
+        warm = warm_start(model, env, imitation, device=device)
         return str(warm.folder), {
             "name": f"{start.name} after {start.warm_start} episodes of the expert",
             "base": start.name,
