@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def draw_runs(
     FigureCanvasAgg(figure)
     both = figure.subplots(1, 2, sharey=True)
     for axes, (at, words) in zip(both, panels, strict=True):
-        for colour, (label, runs) in zip(COLOURS * 9, groups.items(), strict=False):
+        for colour, (label, runs) in zip(cycle(COLOURS), groups.items(), strict=False):
             lines = [line for rows in runs if (line := _smoothed(rows, at, key))]
             for line in lines if len(lines) > 1 else ():
                 axes.plot(*line, color=colour, lw=0.8, alpha=0.5, zorder=2)
