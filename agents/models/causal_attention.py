@@ -16,38 +16,51 @@ QUERIES = 128
 """Queries at a time: keys that come later than these are not computed for them."""
 
 
-Softmax = Callable[[Tensor, int, int], Tensor]
+Softmax = Callable[[Tensor, int, int], tuple[Tensor, Tensor]]
 """As :func:`masked_softmax`; the scores' memory may become that of the weights."""
-Slopes = Callable[[Tensor, Tensor, int, int], tuple[Tensor, Tensor]]
+Slopes = Callable[[Tensor, Tensor, Tensor, int, int], tuple[Tensor, Tensor]]
 """As :func:`masked_slopes`."""
 
 
-def masked_softmax(scores: Tensor, first: int, stop: int) -> Tensor:
+def masked_softmax(scores: Tensor, first: int, stop: int) -> tuple[Tensor, Tensor]:
     """Return attention weights of scores; keys behind a query's position get none.
 
     Args:
         scores: ``[key heads, (stop - first) * group, stop]``, changed.
         first: Position of the first query.
         stop: One past the last.
+
+    Returns:
+        The weights, and the logarithm of each row's sum of exponentials
+        ``[key heads, (stop - first) * group]`` float32.
     """
-    n = stop - first
-    latest = scores.view(len(scores), n, -1, stop)[..., first:]
-    later = torch.full((n, n), float("-inf"), dtype=scores.dtype, device=scores.device)
-    latest += later.triu_(1)[:, None]
-    return scores.softmax(-1)
+    _hide_later(scores, first, stop)
+    return scores.softmax(-1), scores.float().logsumexp(-1)
 
 
-def masked_slopes(scores: Tensor, grad: Tensor, first: int, stop: int) -> tuple[Tensor, Tensor]:
+def masked_slopes(
+    scores: Tensor, grad: Tensor, logsumexp: Tensor, first: int, stop: int
+) -> tuple[Tensor, Tensor]:
     """Return weights of scores, and from the weights' gradient that of the scores.
 
     Args:
         scores: As in :func:`masked_softmax`.
         grad: The same shape.
+        logsumexp: What :func:`masked_softmax` found of the same scores.
         first: As in :func:`masked_softmax`.
         stop: The same.
     """
-    weights = masked_softmax(scores, first, stop)
+    _hide_later(scores, first, stop)
+    weights = (scores.float() - logsumexp[..., None]).exp().to(grad.dtype)
     return weights, torch.ops.aten._softmax_backward_data(grad, weights, -1, weights.dtype)
+
+
+def _hide_later(scores: Tensor, first: int, stop: int) -> None:
+    """Hide from every query the keys behind its position."""
+    n = stop - first
+    latest = scores.view(len(scores), n, -1, stop)[..., first:]
+    later = torch.full((n, n), float("-inf"), dtype=scores.dtype, device=scores.device)
+    latest += later.triu_(1)[:, None]
 
 
 @cache
@@ -84,7 +97,7 @@ def attend_row(
         scores = torch.bmm(some, keys[:, first : before + b].mT)
         if window is not None and before + b - first > window:
             _hide_far(scores, b - a, before + a - first - window)
-        weights = softmax(scores, before + a - first, before + b - first)
+        weights, _ = softmax(scores, before + a - first, before + b - first)
         seen = torch.bmm(weights, values[:, first : before + b])
         out[a:b] = seen.view(len(keys), b - a, -1).transpose(0, 1)
     return out.view(tokens, -1)

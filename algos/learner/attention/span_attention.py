@@ -8,15 +8,19 @@ piece of the queries at a time. Memory grows with the tokens alone, whatever the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ....agents.models import causal_attention
 from ....agents.models.causal_attention import softmax_kernels
 from .packing import Block, Range
+
+QUERIES = 256
+"""Queries at a time: keys that come later than these are not computed for them, and every product
+lays out its keys anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Span:
 
     def pieces(self) -> Iterator[Range]:
         """Return own tokens, counted from ``start``, that are computed together."""
-        step, count = causal_attention.QUERIES, self.stop - self.start
+        step, count = QUERIES, self.stop - self.start
         for first in range(0, count, step):
             yield first, min(first + step, count)
 
@@ -80,71 +84,112 @@ def spans_of(blocks: Iterable[Block], first: int = 0) -> tuple[Span, ...]:
     )
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span], before: int = 0) -> Tensor:
-    """Return what every token sees, ``[key heads, tokens, group * width]``, tokens outermost.
+class SpanAttention:
+    """Attention of a pack's tokens, in every layer: its passes share the memory of their scores.
 
     Args:
-        q: Queries, scaled; those of the heads that share a key head side by side
-            ``[key heads, tokens, group * width]``.
-        k: Keys ``[key heads, tokens, width]``.
-        v: Values, the same.
         spans: What sees what; a token in none sees nothing, and lies behind all that are in one.
         before: Tokens before the first query, which have keys and values alone.
     """
-    out = torch.empty(q.transpose(0, 1).shape, dtype=q.dtype, device=q.device).transpose(0, 1)
-    out[:, max(span.stop for span in spans) - before :] = 0
-    softmax, _ = softmax_kernels()
-    for span in spans:
-        keys, values, start = span.gather(k), span.gather(v), span.start - before
-        for a, b in span.pieces():
-            some = _queries(q, start, a, b, k.shape[-1])
-            reach = span.n_prefix + b
-            scores = torch.bmm(some, keys[:, :reach].mT)
-            weights = softmax(scores, span.n_prefix + a, reach)
-            seen = torch.bmm(weights, values[:, :reach])
-            out[:, start + a : start + b] = seen.view(len(q), b - a, -1)
-    return out
 
+    def __init__(self, spans: Sequence[Span], before: int = 0) -> None:
+        self.spans = tuple(spans)
+        self.before = before
+        self._stop = max(span.stop for span in spans) - before
+        self._most = max(
+            (b - a) * (span.n_prefix + b) for span in self.spans for a, b in span.pieces()
+        )
+        self._reach = max(span.n_prefix + span.stop - span.start for span in self.spans)
+        self._held: dict[str, Tensor] = {}
 
-def attend_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, spans: Sequence[Span], before: int = 0
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of queries, keys and values of :func:`attend`.
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what every token sees, and the logarithms of its sums of exponentials.
 
-    Args:
-        grad: Of the output, in its shape.
-        q: As given to :func:`attend`.
-        k: The same.
-        v: The same.
-        spans: The same.
-        before: The same.
+        Args:
+            q: Queries, scaled; those of the heads that share a key head side by side
+                ``[key heads, tokens, group * width]``.
+            k: Keys ``[key heads, tokens, width]``.
+            v: Values, the same.
 
-    Returns:
-        Queries' in their number format; keys' and values' in float32: they are sums over many.
-    """
-    width = k.shape[-1]
-    of_q = torch.empty_like(q)
-    of_q[:, max(span.stop for span in spans) - before :] = 0
-    of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
-    _, softmax_slopes = softmax_kernels()
-    for span in spans:
-        keys, values = span.gather(k), span.gather(v)
-        own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
-        start = span.start - before
-        for a, b in span.pieces():
-            some, towards = (_queries(x, start, a, b, width) for x in (q, grad))
-            n = span.n_prefix + b
-            scores, grads = (
-                torch.bmm(x, y[:, :n].mT) for x, y in ((some, keys), (towards, values))
-            )
-            weights, slopes = softmax_slopes(scores, grads, span.n_prefix + a, n)
-            own_v[:, :n] += torch.bmm(weights.mT, towards)
-            own_k[:, :n] += torch.bmm(slopes.mT, some)
-            mine = torch.bmm(slopes, keys[:, :n]).view(len(q), b - a, -1)
-            of_q[:, start + a : start + b] = mine
-        span.add(own_k, of_k)
-        span.add(own_v, of_v)
-    return of_q, of_k, of_v
+        Returns:
+            In the queries' shape, tokens outermost; and ``[key heads, tokens, group]`` float32.
+        """
+        width = k.shape[-1]
+        group = q.shape[-1] // width
+        out = torch.empty(q.transpose(0, 1).shape, dtype=q.dtype, device=q.device).transpose(0, 1)
+        out[:, self._stop :] = 0
+        sums = torch.zeros(*q.shape[:2], group, device=q.device)
+        softmax, _ = softmax_kernels()
+        for span in self.spans:
+            keys, values, start = span.gather(k), span.gather(v), span.start - self.before
+            for a, b in span.pieces():
+                some, reach = _queries(q, start, a, b, width), span.n_prefix + b
+                scores = self._room_for_scores("scores", some, group, reach)
+                torch.bmm(some, keys[:, :reach].mT, out=scores)
+                weights, found = softmax(scores, span.n_prefix + a, reach)
+                seen = torch.bmm(weights, values[:, :reach])
+                out[:, start + a : start + b] = seen.view(len(q), b - a, -1)
+                sums[:, start + a : start + b] = found.view(len(q), b - a, group)
+        return out, sums
+
+    def backward(
+        self,
+        grad: Tensor,
+        inputs: tuple[Tensor, Tensor, Tensor],
+        sums: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradients of queries, keys and values.
+
+        Args:
+            grad: Of what every token sees, in its shape.
+            inputs: Queries, keys and values.
+            sums: What the call returned for them beside the output.
+
+        Returns:
+            Queries' in their number format; keys' and values' in float32: they are sums over many.
+        """
+        q, k, v = inputs
+        width, group = k.shape[-1], sums.shape[-1]
+        of_q = torch.empty_like(q)
+        of_q[:, self._stop :] = 0
+        of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
+        _, softmax_slopes = softmax_kernels()
+        for span in self.spans:
+            keys, values = span.gather(k), span.gather(v)
+            own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
+            start = span.start - self.before
+            for a, b in span.pieces():
+                some, towards = (_queries(x, start, a, b, width) for x in (q, grad))
+                n = span.n_prefix + b
+                scores, grads = (
+                    self._room_for_scores(name, some, group, n) for name in ("scores", "grads")
+                )
+                torch.bmm(some, keys[:, :n].mT, out=scores)
+                torch.bmm(towards, values[:, :n].mT, out=grads)
+                own = sums[:, start + a : start + b].reshape(len(q), -1)
+                weights, slopes = softmax_slopes(scores, grads, own, span.n_prefix + a, n)
+                shape = len(q), n, width
+                product = self._room("product", keys, shape, len(q) * self._reach * width)
+                own_v[:, :n] += torch.bmm(weights.mT, towards, out=product)
+                own_k[:, :n] += torch.bmm(slopes.mT, some, out=product)
+                mine = torch.bmm(slopes, keys[:, :n]).view(len(q), b - a, -1)
+                of_q[:, start + a : start + b] = mine
+            span.add(own_k, of_k)
+            span.add(own_v, of_v)
+        return of_q, of_k, of_v
+
+    def _room(self, name: str, like: Tensor, shape: tuple[int, int, int], most: int) -> Tensor:
+        """Return memory for at most so many numbers, the same every time.
+
+        Fresh memory costs as much as a product that is written to it.
+        """
+        if name not in self._held:
+            self._held[name] = like.new_empty(most)
+        return self._held[name][: math.prod(shape)].view(shape)
+
+    def _room_for_scores(self, name: str, queries: Tensor, group: int, keys: int) -> Tensor:
+        heads, rows, _ = queries.shape
+        return self._room(name, queries, (heads, rows, keys), heads * group * self._most)
 
 
 def _queries(x: Tensor, start: int, a: int, b: int, width: int) -> Tensor:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from ..attention.block_attention import attend_blocks, attend_blocks_backward
-from ..attention.span_attention import attend, attend_backward, spans_of
+from ..attention.span_attention import SpanAttention, spans_of
 from ..attention.tree_attention import TreeLayout
 
 BLOCK_ENTRIES, PADDED_SHARE = 4700, 0.27
@@ -46,23 +46,23 @@ class Attention(Protocol):
 
 
 class _BySpans:
-    """Span by span, by products that keep nothing: for large heads and long contexts.
+    """Span by span, by products that keep no weights: for large heads and long contexts.
 
     Of a layout with an opening, keys and values hold it too and queries do not.
     """
 
     def __init__(self, layout: TreeLayout, scale: float) -> None:
-        self.of_queries, self._before = scale, layout.opening
-        self._spans = spans_of(layout.blocks, layout.opening)
+        self.of_queries = scale
+        self._attend = SpanAttention(spans_of(layout.blocks, layout.opening), layout.opening)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        return attend(q, k, v, self._spans, self._before), ()
+        out, sums = self._attend(q, k, v)
+        return out, (sums,)
 
     def backward(
         self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        del made
-        return attend_backward(grad, *inputs, self._spans, self._before)
+        return self._attend.backward(grad, inputs, made[0])
 
 
 class _ByBlocks:

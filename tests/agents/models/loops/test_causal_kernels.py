@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from turngym.agents.models.causal_attention import masked_slopes, masked_softmax
+from turngym.agents.models.causal_attention import Slopes, masked_slopes, masked_softmax
 
 causal_kernels = pytest.importorskip("turngym.agents.models.loops.causal_kernels")
 
@@ -23,22 +23,41 @@ def test_weights_and_slopes_are_those_of_torch(dtype: torch.dtype, threads: int)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        alone = causal_kernels.causal_softmax(scores.clone(), first, stop)
-        weights, slopes = causal_kernels.causal_slopes(scores.clone(), grad.clone(), first, stop)
+        alone, sums = causal_kernels.causal_softmax(scores.clone(), first, stop)
+        weights, slopes = causal_kernels.causal_slopes(
+            scores.clone(), grad.clone(), sums, first, stop
+        )
     finally:
         torch.set_num_threads(before)
-    assert torch.equal(alone, weights)
-    wanted = masked_slopes(scores.clone(), grad, first, stop)
+    wanted = masked_slopes(scores.clone(), grad, sums, first, stop)
     close = {"rtol": 2**-7, "atol": 2**-7} if dtype == torch.bfloat16 else {}
     for mine, other in zip((weights, slopes), wanted, strict=True):
         torch.testing.assert_close(mine, other, **close)
     later = torch.arange(stop) > first + torch.arange((stop - first) * group)[:, None] // group
     assert not weights[:, later].any()
     assert not slopes[:, later].any()
-    assert torch.equal(wanted[0], masked_softmax(scores.clone(), first, stop))
+    torch.testing.assert_close(alone, weights, **close)
+    plain = masked_softmax(scores.clone(), first, stop)
+    torch.testing.assert_close((alone, sums), plain, **close)
+
+
+@pytest.mark.parametrize("kernels", [causal_kernels.causal_slopes, masked_slopes])
+def test_slopes_are_those_of_automatic_differentiation(kernels: Slopes) -> None:
+    rng = torch.Generator().manual_seed(0)
+    first, stop, group = 5, 12, 2
+    scores = torch.randn(3, (stop - first) * group, stop, generator=rng, dtype=torch.float64)
+    later = torch.arange(stop) > first + torch.arange((stop - first) * group)[:, None] // group
+    wanted = scores.masked_fill(later, float("-inf")).requires_grad_()
+    grad = torch.randn(scores.shape, generator=rng, dtype=torch.float64)
+    weights = wanted.softmax(-1)
+    weights.backward(grad)
+    sums = wanted.detach().logsumexp(-1).float()
+    _, slopes = kernels(scores.float(), grad.float(), sums, first, stop)
+    assert wanted.grad is not None
+    torch.testing.assert_close(slopes, wanted.grad.float(), rtol=1e-4, atol=1e-6)
 
 
 def test_no_number_stays_none() -> None:
     scores = torch.zeros(1, 2, 4)
     scores[0, 0, 1] = float("nan")
-    assert causal_kernels.causal_softmax(scores, 2, 4)[0, 0, :3].isnan().all()
+    assert causal_kernels.causal_softmax(scores, 2, 4)[0][0, 0, :3].isnan().all()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from turngym.algos.core.forest import ROOT, Edge, Forest
 from turngym.algos.core.protocols import Credits
 from turngym.algos.learner.attention.packing import OPENING, Pack
-from turngym.algos.learner.attention.span_attention import attend, attend_backward, spans_of
+from turngym.algos.learner.attention.span_attention import SpanAttention, spans_of
 from turngym.algos.learner.batching.micro_batch import Batching, MicroBatch
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
 from turngym.algos.learner.learner import Learner
@@ -51,10 +51,11 @@ def test_later_queries_see_what_they_saw_in_the_whole(seed: int, first: int) -> 
     grad[:, :first] = 0
     spans, some = spans_of(pack.blocks()), spans_of(pack.blocks(), first)
     assert sum(s.stop - s.start for s in some) == len(pack) - first
-    whole = attend(q, k, v, spans)[:, first:]
-    torch.testing.assert_close(attend(q[:, first:], k, v, some, first), whole)
-    of_q, of_k, of_v = attend_backward(grad, q, k, v, spans)
-    mine = attend_backward(grad[:, first:], q[:, first:], k, v, some, first)
+    whole, behind = SpanAttention(spans), SpanAttention(some, first)
+    later, made, own = (q[:, first:], k, v), whole(q, k, v), behind(q[:, first:], k, v)
+    torch.testing.assert_close(own[0], made[0][:, first:])
+    of_q, of_k, of_v = whole.backward(grad, (q, k, v), made[1])
+    mine = behind.backward(grad[:, first:], later, own[1])
     for a, b in zip(mine, (of_q[:, first:], of_k, of_v), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 

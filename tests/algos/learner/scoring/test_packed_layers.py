@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from turngym.agents.models import causal_attention
 from turngym.algos.core.protocols import Credits
 from turngym.algos.learner import model_bundle
+from turngym.algos.learner.attention import span_attention
 from turngym.algos.learner.attention.packing import Pack
-from turngym.algos.learner.attention.span_attention import attend, attend_backward, spans_of
+from turngym.algos.learner.attention.span_attention import SpanAttention, spans_of
 from turngym.algos.learner.attention.tree_attention import NAME, TreeLayout, attending
 from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
@@ -46,13 +46,14 @@ def test_spans_attend_as_one_mask_does(seed: int, queries: int) -> None:
     q, k, v, grad = (
         torch.randn(2, len(pack), width, generator=rng) for width in (3 * 8, 8, 8, 3 * 8)
     )
-    before = causal_attention.QUERIES
-    causal_attention.QUERIES = queries
+    before = span_attention.QUERIES
+    span_attention.QUERIES = queries
     try:
-        out = attend(q, k, v, spans_of(pack.blocks()))
-        slopes = attend_backward(grad, q, k, v, spans_of(pack.blocks()))
+        attention = SpanAttention(spans_of(pack.blocks()))
+        out, sums = attention(q, k, v)
+        slopes = attention.backward(grad, (q, k, v), sums)
     finally:
-        causal_attention.QUERIES = before
+        span_attention.QUERIES = before
     wanted = [x.clone().requires_grad_() for x in (q, k, v)]
     apart = wanted[0].unflatten(-1, (3, 8)).transpose(1, 2).flatten(0, 1)
     mask = TreeLayout.of(pack, CPU, "mask").mask()[0]
