@@ -79,19 +79,30 @@ class SyncPipeline(Pipeline):
         play: Plays a step.
         engine: Samples for it.
         streams: Orders the hand-over of weights; None where a call returns when its work is done.
+        samples: Whether the engine samples what is played; where an expert plays, weights reach it
+            for an evaluation alone.
     """
 
-    def __init__(self, play: Play, engine: TrainingEngine, streams: Streams | None = None) -> None:
+    def __init__(
+        self,
+        play: Play,
+        engine: TrainingEngine,
+        streams: Streams | None = None,
+        *,
+        samples: bool = True,
+    ) -> None:
         self._play = play
+        self._samples = samples
         self._engine = engine
         self._streams = streams or NoStreams()
         self._loop = asyncio.Runner()
         self._new: tuple[int, Any] | None = None
 
     def take(self, step: int, last: int | None) -> Rollouts:  # noqa: ARG002 - nothing is begun
-        """Hand over the newest weights, then play."""
+        """Hand over the newest weights where they sample, then play."""
         clock = Clock()
-        self._sync()
+        if self._samples:
+            self._sync()
         clock.lap("sync")
         done = self._loop.run(self._play(step))
         self._engine.rest()

@@ -144,6 +144,8 @@ METRICS: Mapping[str, str] = {
 OF_SAMPLING = frozenset(
     {
         "rollout/entropy_nats",
+        "rollout/lag_mean",
+        "rollout/lag_max",
         "update/logprob_diff_mean_nats",
         "update/logprob_diff_max_nats",
         "engine/prefix_hit_frac",

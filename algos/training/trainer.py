@@ -494,7 +494,8 @@ class Trainer(Closing):
         """Create the pipeline, resuming with rollouts that were played ahead."""
         streams = streams_for(self.learner.models.tokens.device)
         if self.config.max_lag is None:
-            return SyncPipeline(self._play, self.engine, streams)
+            samples = self.config.recipe.rollout.samples
+            return SyncPipeline(self._play, self.engine, streams, samples=samples)
         ready = load_pending(self.writer.pending, self.counters.step)
         for step, rollouts in ready.items():
             self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)

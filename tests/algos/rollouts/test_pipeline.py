@@ -51,6 +51,9 @@ class Weights:
     def sync(self, model: Any, version: int) -> None:
         self.model, self.version = model, version
 
+    def rest(self) -> None:
+        """Nothing."""
+
 
 def rollouts(name: str = "a", kept: bool = True) -> Rollouts:
     groups = [Group(f"{name}/{i}", "train/0") for i in range(3)]
@@ -102,6 +105,27 @@ def test_each_step_is_played_with_weights_of_exactly_the_allowed_age(max_lag: in
     assert {s: v for s, (v, _) in seen.items()} == {s: max(0, s - 1 - max_lag) for s in range(1, 8)}
     if max_lag > 1:  # what was queued is a copy: later updates do not reach it
         assert all(model.updates == version for version, model in seen.values() if model)
+
+
+@pytest.mark.parametrize("samples", [True, False])
+def test_weights_reach_an_engine_that_does_not_sample_for_an_evaluation_alone(
+    samples: bool,
+) -> None:
+    engine, seen = Weights(), []
+
+    async def play(step: int) -> Rollouts:
+        seen.append(engine.version)
+        return rollouts()
+
+    stage = SyncPipeline(play, engine, samples=samples)  # type: ignore[arg-type]
+    for step in range(1, 4):
+        stage.take(step, 4)
+        stage.hand_over(step, step)
+    assert seen == ([0, 1, 2] if samples else [0, 0, 0])
+    assert stage.call(lambda: _version(engine)) == 3
+    stage.take(4, 4)
+    stage.close()
+    assert (engine.version, engine.model) == (3, 3)
 
 
 async def _version(engine: Weights) -> int:
