@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.noisy_expert import NoisyExpert
 from ..core.settings import check_number
-from .findings import find_said_name, write_finding, write_findings, write_order
+from .findings import (
+    find_said_name,
+    find_shown_answer,
+    write_finding,
+    write_findings,
+    write_order,
+)
 from .questions import Question
 from .source import GeneratedQuestions
 from .text import GRAMMAR
@@ -32,7 +38,8 @@ _NAME = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|the|in|and) )?[A-Z][\w'-]*)*")
 class Expert(NoisyExpert):
     """A policy for :class:`SearchQA`: searches along the question's hidden plan, then answers.
 
-    It searches for things by the names that it was shown, where those find what is looked for.
+    It searches for things by the names that it was shown, where those find what is looked for, and
+    answers in the words that it was shown.
 
     Where the prompt asks for thoughts it thinks what a reader would need to: what a search found
     before the next one, and before an answer that no passage holds as such what it follows from
@@ -75,7 +82,8 @@ class Expert(NoisyExpert):
             said = self._copy_answer(state.shown, question)
             return self._act(task_env.prompt, ENOUGH, "answer", said)
         thought = self._reason(task_env, state.shown)
-        return self._act(task_env.prompt, thought, "answer", question.answers[0])
+        said = find_shown_answer(question, (*state.shown, thought))
+        return self._act(task_env.prompt, thought, "answer", said)
 
     def _name_as_said(self, env: SearchQA, probe: Probe) -> Probe:
         """The search, for the name that was shown where it finds the same."""

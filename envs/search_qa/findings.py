@@ -122,6 +122,20 @@ def find_said_name(world: World, probe: Probe, seen: str, top_k: int) -> str:
     )
 
 
+def find_shown_answer(question: Question, texts: Sequence[str]) -> str:
+    """The accepted answer that somebody who read ``texts`` would give.
+
+    The usual one where they say it or none of them, else another: an alias, a date as it is
+    written there.
+
+    Args:
+        question: The question.
+        texts: All that was shown and thought.
+    """
+    answers = question.answers
+    return next((x for x in answers if any(x in text for text in texts)), answers[0])
+
+
 @lru_cache(maxsize=4)
 def _number_things(size: str, seed: int, distractors: float) -> dict[str, int]:
     """The number of each thing of a world, by its title, which no other has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..search_qa.expert import ANSWER_SHARE, ENOUGH, MORE, Expert
+from ..search_qa.findings import find_shown_answer
 from ..search_qa.questions import Question
 from ..search_qa.world.queries import Probe
 from .sites.pages import Page, find_parts, split_sentences, strip_links
@@ -50,7 +51,8 @@ class WebExpert(Expert):
             return self._act(env.prompt, ENOUGH, "answer", said)
         read = strip_links("".join(state.shown))
         thought = self._reason(env, (read,) * len(question.plan))
-        return self._act(env.prompt, thought, "answer", question.answers[0])
+        said = find_shown_answer(question, (read, thought))
+        return self._act(env.prompt, thought, "answer", said)
 
     def _act_next(self, env: WebQA, probe: Probe, spare: bool) -> str:
         """Search for the probe's page, or open the part of it that comes next."""

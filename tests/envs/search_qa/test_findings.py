@@ -102,6 +102,21 @@ def test_a_thing_is_searched_for_by_the_name_that_was_shown() -> None:
 
 
 @settings(max_examples=40, deadline=None)
+@given(task=st.integers(0, 1999), hops=st.integers(1, 3))
+def test_answers_are_given_in_words_that_were_shown(task: int, hops: int) -> None:
+    env = SearchQA(kinds=["bridge", "comparison"] if hops > 1 else "bridge", hops=hops)
+    answer = think(env, task)[-1][2]
+    assert answer in shown_in(env)
+    assert env.episode.status == "solved"
+
+
+def test_an_alias_is_the_answer_where_no_text_has_the_usual_name() -> None:
+    env = SearchQA(kinds="bridge", hops=1)
+    said = [(think(env, task)[-1][2], env.episode.task.payload.answers) for task in range(200)]
+    assert 5 < sum(answer != answers[0] for answer, answers in said) < 40
+
+
+@settings(max_examples=40, deadline=None)
 @given(task=st.integers(0, 1999), hops=st.integers(2, 4))
 def test_what_a_search_found_is_said_before_the_next(task: int, hops: int) -> None:
     env = SearchQA(kinds="bridge", hops=hops, distractors=0)

@@ -4,6 +4,7 @@ import pytest
 
 from turngym.envs.search_qa.expert import ENOUGH
 from turngym.envs.web_qa.env import WebQA
+from turngym.envs.web_qa.sites.pages import strip_links
 
 
 def answer(env: WebQA, task: int) -> tuple[str, str]:
@@ -36,3 +37,13 @@ def test_comparisons_say_both_and_chains_neither() -> None:
     one, other, low, high = map(int, said.groups())
     assert [low, high] == sorted([one, other])
     assert answer(WebQA(size="full", kinds="bridge", hops=2), 0)[0] == ENOUGH
+
+
+def test_answers_are_given_in_words_that_were_read() -> None:
+    env = WebQA(size="full", kinds="bridge", hops=1)
+    unusual = 0
+    for task in range(60):
+        _, said = answer(env, task)
+        assert said in strip_links("".join(env.episode.state.shown))
+        unusual += said != env.episode.task.payload.answers[0]
+    assert unusual
