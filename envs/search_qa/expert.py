@@ -101,9 +101,11 @@ class Expert(NoisyExpert):
         world = _find_world(env)
         if world is None:
             return MORE
-        probes = env.episode.task.payload.plan[:searches]
+        question = env.episode.task.payload
+        probes = question.plan[:searches]
         found = write_finding(world, probes[-1], shown[-1])
-        return " ".join(filter(None, (found, write_order(world, probes, shown), MORE)))
+        order = write_order(world, question.text, probes, shown)
+        return " ".join(filter(None, (found, order, MORE)))
 
     def _reason(self, env: TextEnv[Any, Question], shown: tuple[str, ...]) -> str:
         """What the answer follows from, where the searches of the plan showed ``shown``."""

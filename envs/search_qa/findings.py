@@ -60,18 +60,22 @@ def write_findings(world: World, question: Question, shown: tuple[str, ...]) -> 
     for i in range(first, count):
         if not (finding := write_finding(world, question.plan[i], shown[i])):
             return ""
-        said += [finding, write_order(world, question.plan[: i + 1], shown[: i + 1])]
+        order = write_order(world, question.text, question.plan[: i + 1], shown[: i + 1])
+        said += [finding, order]
     return " ".join(filter(None, said))
 
 
-def write_order(world: World, probes: Sequence[Probe], shown: Sequence[str]) -> str:
-    """Which of two compared values comes first ("167 is less than 2,106.").
+def write_order(world: World, question: str, probes: Sequence[Probe], shown: Sequence[str]) -> str:
+    """Which of two compared values is which, and which of them is asked for.
 
-    Empty unless the last search was for the second of them, and where the text does not say them.
-    Which of them is asked for is another question, left to the answer.
+    "The least is 167, the most is 2,106. The longer: the most is 2,106." Each of the three is one
+    step for who imitates it: to put numbers in order, to tell what a word such as "longer" means,
+    and to say again what was said. Empty unless the last search was for the second value, and where
+    the text does not say them.
 
     Args:
         world: The world of the question.
+        question: Its text.
         probes: The searches so far.
         shown: What was shown in answer to each.
     """
@@ -92,7 +96,13 @@ def write_order(world: World, probes: Sequence[Probe], shown: Sequence[str]) -> 
     (_, low), (_, high) = sorted(values)
     if not low or not high:
         return ""
-    return f"{low} is {'less' if relation.literal == 'number' else 'earlier'} than {high}."
+    ends = ("least", "most") if relation.literal == "number" else ("earliest", "latest")
+    said = f"The {ends[0]} is {low}, the {ends[1]} is {high}."
+    for words, end, value in zip(relation.order, ends, (low, high), strict=True):
+        if words in question:
+            asked_for = words.removeprefix("the ").removesuffix(" of")
+            return f"{said} The {asked_for}: the {end} is {value}."
+    return said
 
 
 def find_said_name(world: World, probe: Probe, seen: str, top_k: int) -> str:

@@ -12,8 +12,10 @@ from turngym.envs.search_qa.source import GeneratedQuestions
 from turngym.envs.search_qa.world.queries import Probe
 
 MONTHS = tuple(calendar.month_name)
-ORDERED = re.compile(r"(?:^|\. )((?:(?!\. ).)*?) is (less|earlier) than (.*?)\.(?: |$)")
-ORDER = re.compile("(?:less|earlier) than ")
+ORDERED = re.compile(
+    r"The (least|earliest) is (.*?), the (most|latest) is (.*?)\. "
+    r"The (.*?): the (.*?) is (.*?)\.(?: |$)"
+)
 THOUGHT = re.compile(r"^<think> (.*?) </think> <(search|answer)> (.*?) </\2>$")
 
 
@@ -70,7 +72,7 @@ def test_comparisons_say_what_they_compare(task: int, hops: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(task=st.integers(0, 1999), hops=st.integers(2, 4))
-def test_compared_values_are_put_in_order_once_both_are_known(task: int, hops: int) -> None:
+def test_compared_values_are_put_in_order_and_the_wanted_one_is_told(task: int, hops: int) -> None:
     env = SearchQA(kinds="comparison", hops=hops)
     thoughts = [thought for thought, _, _ in think(env, task)]
     ordered = [ORDERED.search(thought) for thought in thoughts]
@@ -78,12 +80,16 @@ def test_compared_values_are_put_in_order_once_both_are_known(task: int, hops: i
         return
     assert ordered[-1] is not None
     assert ordered[:2] == [None, None]
-    low, _, high = ordered[-1].groups()
+    first, low, last, high, asked_for, end, value = ordered[-1].groups()
     assert count_up(low) < count_up(high)
-    assert all(f" is {value}." in thoughts[-1] for value in (low, high))
+    assert (first, last) in (("least", "most"), ("earliest", "latest"))
+    assert all(f" is {found}." in thoughts[-1] for found in (low, high))
+    assert value == {first: low, last: high}[end]
+    question = env.episode.task.payload
+    assert f"the {asked_for} of " in question.text
     if hops == 2:
-        answers = env.episode.task.payload.answers
-        assert (low in answers) != (high in answers)
+        assert value in question.answers
+        assert {low, high} - set(question.answers) == {low, high} - {value}
 
 
 def test_a_thing_is_searched_for_by_the_name_that_was_shown() -> None:
@@ -139,7 +145,7 @@ def test_nothing_is_said_that_was_not_shown(task: int, mistakes: float) -> None:
             values = [part.split(" ", 1)[1] for part in thought.removesuffix(".").split(", ")]
         else:
             said = thought.removesuffix(MORE).strip().split(". ")
-            values = [ORDER.split(part.rsplit(" is ", 1)[1])[-1] for part in said if " is " in part]
+            values = [part.rsplit(" is ", 1)[1] for part in said if " is " in part]
         for value in values:
             assert value.removesuffix(".").split(" (")[0] in shown_in(env)
 

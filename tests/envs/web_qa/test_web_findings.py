@@ -31,11 +31,16 @@ def test_lists_that_were_read_are_counted_aloud(hops: int) -> None:
 
 def test_comparisons_say_both_and_chains_neither() -> None:
     two = WebQA(size="full", kinds="comparison", hops=2)
-    thought, _ = answer(two, 0)
-    said = re.fullmatch(r".* is (\d+)\. .* is (\d+)\. (\d+) is less than (\d+)\.", thought)
+    thought, found = answer(two, 0)
+    said = re.fullmatch(
+        r".* is (\d+)\. .* is (\d+)\. "
+        r"The least is (\d+), the most is (\d+)\. .*: the (.*) is (\d+)\.",
+        thought,
+    )
     assert said is not None
-    one, other, low, high = map(int, said.groups())
+    one, other, low, high = map(int, said.groups()[:4])
     assert [low, high] == sorted([one, other])
+    assert said[6] == found == said[{"least": 3, "most": 4}[said[5]]]
     assert answer(WebQA(size="full", kinds="bridge", hops=2), 0)[0] == ENOUGH
 
 
