@@ -97,12 +97,10 @@ def write_order(world: World, question: str, probes: Sequence[Probe], shown: Seq
     if not low or not high:
         return ""
     ends = ("least", "most") if relation.literal == "number" else ("earliest", "latest")
-    said = f"The {ends[0]} is {low}, the {ends[1]} is {high}."
-    for words, end, value in zip(relation.order, ends, (low, high), strict=True):
-        if words in question:
-            asked_for = words.removeprefix("the ").removesuffix(" of")
-            return f"{said} The {asked_for}: the {end} is {value}."
-    return said
+    highest = relation.order[1] in question
+    word = relation.order[highest].removeprefix("the ").removesuffix(" of")
+    asked_for = f"The {word}: the {ends[highest]} is {(low, high)[highest]}."
+    return f"The {ends[0]} is {low}, the {ends[1]} is {high}. {asked_for}"
 
 
 def find_said_name(world: World, probe: Probe, seen: str, top_k: int) -> str:

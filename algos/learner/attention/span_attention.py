@@ -93,13 +93,14 @@ class SpanAttention:
     """
 
     def __init__(self, spans: Sequence[Span], before: int = 0) -> None:
-        self.spans = tuple(spans)
-        self.before = before
+        self._spans = tuple(spans)
+        self._before = before
         self._stop = max(span.stop for span in spans) - before
-        self._most = max(
-            (b - a) * (span.n_prefix + b) for span in self.spans for a, b in span.pieces()
+        # the room that the largest piece and the longest span need, of one head
+        self._scores = max(
+            (b - a) * (span.n_prefix + b) for span in self._spans for a, b in span.pieces()
         )
-        self._reach = max(span.n_prefix + span.stop - span.start for span in self.spans)
+        self._keys = max(span.n_prefix + span.stop - span.start for span in self._spans)
         self._held: dict[str, Tensor] = {}
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -118,10 +119,10 @@ class SpanAttention:
         group = q.shape[-1] // width
         out = torch.empty(q.transpose(0, 1).shape, dtype=q.dtype, device=q.device).transpose(0, 1)
         out[:, self._stop :] = 0
-        sums = torch.zeros(*q.shape[:2], group, device=q.device)
+        logsumexp = torch.zeros(*q.shape[:2], group, device=q.device)
         softmax, _ = softmax_kernels()
-        for span in self.spans:
-            keys, values, start = span.gather(k), span.gather(v), span.start - self.before
+        for span in self._spans:
+            keys, values, start = span.gather(k), span.gather(v), span.start - self._before
             for a, b in span.pieces():
                 some, reach = _queries(q, start, a, b, width), span.n_prefix + b
                 scores = self._room_for_scores("scores", some, group, reach)
@@ -129,35 +130,35 @@ class SpanAttention:
                 weights, found = softmax(scores, span.n_prefix + a, reach)
                 seen = torch.bmm(weights, values[:, :reach])
                 out[:, start + a : start + b] = seen.view(len(q), b - a, -1)
-                sums[:, start + a : start + b] = found.view(len(q), b - a, group)
-        return out, sums
+                logsumexp[:, start + a : start + b] = found.view(len(q), b - a, group)
+        return out, logsumexp
 
     def backward(
         self,
         grad: Tensor,
         inputs: tuple[Tensor, Tensor, Tensor],
-        sums: Tensor,
+        logsumexp: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the gradients of queries, keys and values.
 
         Args:
             grad: Of what every token sees, in its shape.
             inputs: Queries, keys and values.
-            sums: What the call returned for them beside the output.
+            logsumexp: What the call returned for them beside the output.
 
         Returns:
             Queries' in their number format; keys' and values' in float32: they are sums over many.
         """
         q, k, v = inputs
-        width, group = k.shape[-1], sums.shape[-1]
+        width, group = k.shape[-1], logsumexp.shape[-1]
         of_q = torch.empty_like(q)
         of_q[:, self._stop :] = 0
         of_k, of_v = (torch.zeros(k.shape, device=k.device) for _ in range(2))
         _, softmax_slopes = softmax_kernels()
-        for span in self.spans:
+        for span in self._spans:
             keys, values = span.gather(k), span.gather(v)
             own_k, own_v = (torch.zeros(keys.shape, device=k.device) for _ in range(2))
-            start = span.start - self.before
+            start = span.start - self._before
             for a, b in span.pieces():
                 some, towards = (_queries(x, start, a, b, width) for x in (q, grad))
                 n = span.n_prefix + b
@@ -166,10 +167,10 @@ class SpanAttention:
                 )
                 torch.bmm(some, keys[:, :n].mT, out=scores)
                 torch.bmm(towards, values[:, :n].mT, out=grads)
-                own = sums[:, start + a : start + b].reshape(len(q), -1)
+                own = logsumexp[:, start + a : start + b].reshape(len(q), -1)
                 weights, slopes = softmax_slopes(scores, grads, own, span.n_prefix + a, n)
                 shape = len(q), n, width
-                product = self._room("product", keys, shape, len(q) * self._reach * width)
+                product = self._room("product", keys, shape, len(q) * self._keys * width)
                 own_v[:, :n] += torch.bmm(weights.mT, towards, out=product)
                 own_k[:, :n] += torch.bmm(slopes.mT, some, out=product)
                 mine = torch.bmm(slopes, keys[:, :n]).view(len(q), b - a, -1)
@@ -189,7 +190,7 @@ class SpanAttention:
 
     def _room_for_scores(self, name: str, queries: Tensor, group: int, keys: int) -> Tensor:
         heads, rows, _ = queries.shape
-        return self._room(name, queries, (heads, rows, keys), heads * group * self._most)
+        return self._room(name, queries, (heads, rows, keys), heads * group * self._scores)
 
 
 def _queries(x: Tensor, start: int, a: int, b: int, width: int) -> Tensor:

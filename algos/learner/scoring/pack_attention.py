@@ -56,8 +56,8 @@ class _BySpans:
         self._attend = SpanAttention(spans_of(layout.blocks, layout.opening), layout.opening)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        out, sums = self._attend(q, k, v)
-        return out, (sums,)
+        out, logsumexp = self._attend(q, k, v)
+        return out, (logsumexp,)
 
     def backward(
         self, grad: Tensor, inputs: tuple[Tensor, Tensor, Tensor], made: Sequence[Tensor]

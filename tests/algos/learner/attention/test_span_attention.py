@@ -33,8 +33,8 @@ def test_gradients_hold_where_one_key_has_nearly_all_the_weight() -> None:
     q = q / 4 + 0.08 * k[:, :1].repeat(1, 1, GROUP)
     q, k, v, grad = (x.bfloat16() for x in (q, k, v + 0.5, grad))
     attention = SpanAttention([Span((), 0, TOKENS)])
-    out, sums = attention(q, k, v)
-    mine = out, *attention.backward(grad, (q, k, v), sums)
+    out, logsumexp = attention(q, k, v)
+    mine = out, *attention.backward(grad, (q, k, v), logsumexp)
     off = [
         float((a.double() - b).norm() / b.norm())
         for a, b in zip(mine, exact(q, k, v, grad), strict=True)
@@ -55,15 +55,15 @@ def test_passes_of_several_layers_do_not_disturb_each_other() -> None:
     spans = Span((), 0, 120), Span(((0, 40),), 120, TOKENS)
     together, layers = SpanAttention(spans), [layer() for _ in range(3)]
     made = [together(*inputs) for inputs in layers]
-    kept = [(out.clone(), sums.clone()) for out, sums in made]
+    kept = [(out.clone(), logsumexp.clone()) for out, logsumexp in made]
     grads = [
-        together.backward(out, inputs, sums)
-        for inputs, (out, sums) in zip(layers, made, strict=True)
+        together.backward(out, inputs, logsumexp)
+        for inputs, (out, logsumexp) in zip(layers, made, strict=True)
     ]
-    for inputs, (out, sums), mine, before in zip(layers, made, grads, kept, strict=True):
+    for inputs, (out, logsumexp), mine, before in zip(layers, made, grads, kept, strict=True):
         alone = SpanAttention(spans)
         wanted = alone(*inputs)
         assert all(map(torch.equal, wanted, before))
         assert torch.equal(out, before[0])
-        assert torch.equal(sums, before[1])
-        assert all(map(torch.equal, alone.backward(out, inputs, sums), mine))
+        assert torch.equal(logsumexp, before[1])
+        assert all(map(torch.equal, alone.backward(out, inputs, logsumexp), mine))

@@ -50,8 +50,8 @@ def test_spans_attend_as_one_mask_does(seed: int, queries: int) -> None:
     span_attention.QUERIES = queries
     try:
         attention = SpanAttention(spans_of(pack.blocks()))
-        out, sums = attention(q, k, v)
-        slopes = attention.backward(grad, (q, k, v), sums)
+        out, logsumexp = attention(q, k, v)
+        slopes = attention.backward(grad, (q, k, v), logsumexp)
     finally:
         span_attention.QUERIES = before
     wanted = [x.clone().requires_grad_() for x in (q, k, v)]
