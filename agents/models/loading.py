@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -209,6 +210,22 @@ def has_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported() and _cpu_bf16()
+
+
+def warn_of_emulation(dtype: torch.dtype, device: torch.device, what: str) -> None:
+    """Warn where a processor that does not multiply bfloat16 is asked to.
+
+    Args:
+        dtype: Number format of the products.
+        device: Where they are made.
+        what: What makes them, for the message.
+    """
+    if dtype == _torch().bfloat16 and device.type == "cpu" and not has_bfloat16(device):
+        warnings.warn(
+            f"{what} computes in bfloat16, which this processor emulates: products take several "
+            "times as long as in float32. 'auto' takes float32 here.",
+            stacklevel=3,
+        )
 
 
 def _cpu_bf16() -> bool:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...agents.models.attention import avoid_planned_kernels, set_attention
-from ...agents.models.loading import context_limit, load_model
+from ...agents.models.loading import context_limit, load_model, warn_of_emulation
 from ...agents.models.out_of_memory import explain_out_of_memory
 from ...agents.models.size import count_weights
 from ...envs.core.errors import BadValueError
@@ -93,6 +93,8 @@ class Models:
         self.policy = policy.eval()
         avoid_planned_kernels(next(policy.parameters()).device)
         self.settings = settings
+        if settings.precision == "bfloat16":
+            warn_of_emulation(torch.bfloat16, device, "the learner")
         self._name, self._temperature = recipe.name, recipe.temperature
         self.tokens = TokenModel(
             policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)

@@ -16,7 +16,14 @@ import torch
 
 from ....envs.core.errors import BadValueError, EpisodeError
 from ...models.attention import avoid_planned_kernels
-from ...models.loading import check_context, check_match, context_limit, load_model, resolve_dtype
+from ...models.loading import (
+    check_context,
+    check_match,
+    context_limit,
+    load_model,
+    resolve_dtype,
+    warn_of_emulation,
+)
 from ...models.lora import has_adapters, merged_view, without_adapters
 from ...models.size import is_large
 from ...rendering.token_text import TokenText
@@ -506,6 +513,8 @@ def choose_forward(
     Raises:
         BadValueError: Neither can sample from it; the message says why.
     """
+    place = device or next(model.parameters()).device
+    warn_of_emulation(dtype, place, "the engine")
     if why_not_fast(model, max_context) is None:
         if compiled_loops() is not None and (device is None or device.type == "cpu"):
             from .numba_decoder import NativeDecoder, why_not_native  # needs numba

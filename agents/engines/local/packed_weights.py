@@ -151,13 +151,18 @@ class PackedLinear:
 
 
 def can_prepack(dtype: torch.dtype) -> bool:
-    """True where oneDNN's prepacked product exists in this build of torch."""
-    return (
-        dtype in (torch.float32, torch.bfloat16)
-        and torch.backends.mkldnn.is_available()
+    """True where oneDNN's prepacked product exists in this build of torch, on this processor.
+
+    Processors without AVX-512 have it in float32 only.
+    """
+    if not (
+        torch.backends.mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")
         and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-    )
+    ):
+        return False
+    narrow = dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return dtype == torch.float32 or narrow
 
 
 @dataclass(slots=True)

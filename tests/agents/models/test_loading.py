@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from turngym.agents.models.loading import (
     load_tokenizer,
     resolve_device,
     resolve_dtype,
+    warn_of_emulation,
 )
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
@@ -111,3 +113,19 @@ def test_dtypes_and_devices() -> None:
     if not torch.cuda.is_available():
         with pytest.raises(BadValueError, match="no CUDA device"):
             resolve_device("cuda:0")
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_bfloat16_that_the_processor_emulates_is_told(
+    monkeypatch: pytest.MonkeyPatch, known: bool, dtype: torch.dtype
+) -> None:
+    monkeypatch.setattr("turngym.agents.models.loading.has_bfloat16", lambda _: known)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_emulation(dtype, torch.device("cpu"), "the engine")
+    expected = not known and dtype == torch.bfloat16
+    assert len(told) == expected
+    if expected:
+        assert "the engine computes in bfloat16" in str(told[0].message)
+        assert "'auto' takes float32" in str(told[0].message)
