@@ -25,7 +25,7 @@ from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
 from ...envs.core.registration import breakdown_metrics
 from ...envs.core.tasks import get_split_size
-from ...envs.utils.statistics import Estimate, estimate, estimate_of_means
+from ...envs.utils.statistics import Estimate, estimate, estimate_of_means, estimate_share
 from ...envs.wrappers.record import RecordEpisodes
 from ..core.forest import Tree
 from ..core.protocols import Start
@@ -194,8 +194,8 @@ class Evaluation:
 
     @property
     def success(self) -> Estimate:
-        """Share of solved episodes."""
-        return estimate([float(e.status == "solved") for e in self.scored])
+        """Share of solved episodes, with its exact interval over tasks."""
+        return estimate_share([[float(e.status == "solved") for e in self.scored]])
 
     def summary_line(self, step: int) -> str:
         """Return one line about an evaluation after a training step."""
@@ -326,8 +326,8 @@ def _write_interval(success: Estimate) -> str:
 def mean_of_sets(sets: Sequence[Evaluation], name: str = MEAN) -> SetScore:
     """Return the unweighted mean over evaluation sets, whatever their numbers of tasks.
 
-    Sets without a scored episode are left out. The intervals resample within each set; a measure
-    that only some of the sets report is a mean over those.
+    Sets without a scored episode are left out. The interval of the return resamples within each
+    set; a measure that only some of the sets report is a mean over those.
     """
     greedy = [s.greedy for s in sets if s.greedy is not None]
     heats = {s.temperature for s in sets}
@@ -353,7 +353,7 @@ def _mean_numbers(sets: Sequence[Evaluation]) -> dict[str, Any]:
         "errors": sum(s.errors for s in sets),
         "agent_errors": sum(s.agent_errors for s in sets),
         "context_full": sum(s.context_full for s in sets),
-        "success": estimate_of_means(solved),
+        "success": estimate_share(solved),
         "return": estimate_of_means([[e.return_ for e in s.scored] for s in scored]),
         "tokens": sum(s.tokens for s in scored) / max(1, len(scored)),
         "metrics": {name: sum(values) / len(values) for name, values in means.items()},

@@ -18,7 +18,7 @@ _EVALUATION: Mapping[str, str] = {
     "errors": "episodes left out because the environment broke",
     "context_full": "scored episodes that ended because the context was full",
     "success_frac": "share of solved episodes",
-    "success_low95": "lower end of its 95 % bootstrap interval",
+    "success_low95": "lower end of its exact 95 % interval over tasks",
     "success_high95": "upper end",
     "return_mean": "mean return",
     "return_low95": "lower end of its 95 % bootstrap interval",

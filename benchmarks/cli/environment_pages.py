@@ -22,7 +22,7 @@ from ...envs.core.registration import (
     find_environment,
 )
 from ...envs.core.tasks import get_split_size
-from ...envs.utils.statistics import estimate
+from ...envs.utils.statistics import estimate, estimate_share
 from .docstrings import Docstring, read_docstring, table_cell
 
 TASKS = 20
@@ -401,7 +401,7 @@ def _references(one: Described) -> str:
     count = len(one.references[0].success)
     return (
         f"The first {count} dev tasks{size}, seed 0 each, played when this page was built; "
-        "95 % bootstrap intervals over tasks.\n\n" + "\n".join(lines) + "\n\n"
+        "95 % intervals over tasks.\n\n" + "\n".join(lines) + "\n\n"
         f"```sh\nturngym eval --env {one.row.id}{setting} --agent {names} --n {count}\n```\n\n"
         "Small starting models: [measured figures](../results/measured.md), `turngym starters`."
     )
@@ -415,7 +415,7 @@ def _score(env: gym.Env[str, str], agent: str, task: int) -> tuple[float, float,
 
 
 def _interval(values: Sequence[float], *, percent: bool = False) -> str:
-    found = estimate(values)
+    found = estimate_share([values]) if percent else estimate(values)
     mean, low, high = found.mean, found.low95, found.high95
     if percent:
         return f"{100 * mean:.0f} % ({100 * low:.0f}–{100 * high:.0f})"

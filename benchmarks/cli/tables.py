@@ -62,7 +62,7 @@ def shown(part: Estimate, percent: bool) -> str:
 
 
 def before_after(old: SetScore, new: SetScore) -> Table:
-    """Return what training changed on one evaluation set, with 95 % bootstrap intervals.
+    """Return what training changed on one evaluation set, with 95 % intervals over tasks.
 
     Each measure has a row for the sampled episodes and, where they were decoded greedily too, one
     for the greedy ones.

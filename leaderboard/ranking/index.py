@@ -19,7 +19,7 @@ from ..schema.entry import MANIFEST, Manifest
 from ..schema.record import Record, read_record
 from ..schema.result import Refused, Scores, Verdict
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
     entry_id TEXT PRIMARY KEY,

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ...envs.utils.statistics import bootstrap_mean, pass_all, pass_at, student_mean
+from ...envs.utils.statistics import (
+    Estimate,
+    bootstrap_mean,
+    estimate_share,
+    has_outcomes,
+    pass_all,
+    pass_at,
+    student_mean,
+)
 from ..schema.result import EnvScores, EpisodeResult, Scores
 from ..schema.suite import Cell, Suite
 
@@ -26,8 +34,8 @@ def score_entry(suite: Suite, results: Sequence[EpisodeResult], runs: int) -> Sc
     common = min(cell.trials for cell in suite.cells)
     per_run = tuple(_run_score(by_env, run) for run in range(runs))
     return Scores(
-        score=bootstrap_mean([task_means(found, _score) for found in by_env.values()]),
-        success=bootstrap_mean([task_means(found, _success) for found in by_env.values()]),
+        score=_estimate([task_means(found, _score) for found in by_env.values()]),
+        success=_estimate([task_means(found, _success) for found in by_env.values()]),
         pass_at=tuple(_mean([env.pass_at[k] for env in envs]) for k in range(common)),
         pass_all=tuple(_mean([env.pass_all[k] for env in envs]) for k in range(common)),
         turns=_mean([env.turns for env in envs]),
@@ -67,8 +75,8 @@ def _env_scores(cell: Cell, results: Sequence[EpisodeResult]) -> EnvScores:
         metric=cell.metric,
         tasks=len(cell.tasks),
         trials=cell.trials,
-        score=bootstrap_mean([task_means(results, _score)]),
-        success=bootstrap_mean([task_means(results, _success)]),
+        score=_estimate([task_means(results, _score)]),
+        success=_estimate([task_means(results, _success)]),
         return_=bootstrap_mean([task_means(results, lambda r: r.return_)]),
         pass_at=tuple(_mean([pass_at(c, cell.trials, k) for c in solved.values()]) for k in ks),
         pass_all=tuple(_mean([pass_all(c, cell.trials, k) for c in solved.values()]) for k in ks),
@@ -77,6 +85,11 @@ def _env_scores(cell: Cell, results: Sequence[EpisodeResult]) -> EnvScores:
         errors=sum(r.failed for r in results),
         metrics=_metric_means(results),
     )
+
+
+def _estimate(samples: Sequence[Sequence[float]]) -> Estimate:
+    """Exact where every task was solved in all of its trials or in none, else by resampling."""
+    return (estimate_share if all(map(has_outcomes, samples)) else bootstrap_mean)(samples)
 
 
 def _metric_means(results: Sequence[EpisodeResult]) -> dict[str, float]:

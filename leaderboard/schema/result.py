@@ -110,7 +110,8 @@ class EnvScores(Form):
         metric: Metric of the environment that is the score.
         tasks: Number of tasks.
         trials: Trials per task and run.
-        score: Mean over tasks, with a bootstrap interval over tasks.
+        score: Mean over tasks with a 95 % interval over tasks: exact where each task has 0 or 1,
+            else by resampling.
         success: Success rate, likewise.
         return_: Mean return, likewise.
         pass_at: pass@k for k = 1, 2, … up to the trials: at least one of k solved.
@@ -141,7 +142,7 @@ class Scores(Form):
     """Scores of a whole entry: all environments have the same weight.
 
     Attributes:
-        score: Mean of the environments' scores, with a bootstrap interval over the tasks of each.
+        score: Mean of the environments' scores, with an interval over the tasks of each.
         success: Success rate, likewise.
         pass_at: Means over environments of pass@k, for k that every environment has trials for.
         pass_all: The same of pass^k.

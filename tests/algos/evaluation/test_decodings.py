@@ -227,8 +227,8 @@ def test_files_from_before_are_read() -> None:
 
 def test_a_line_of_progress_has_both() -> None:
     line = evaluation([True, False], [True, True]).summary_line(20)
-    assert line.startswith("step 20: dev success 50.0% (95 % CI 0.0% to 100.0%) sampled at temp")
-    assert "100.0% (95 % CI 100.0% to 100.0%) greedy; n 2, errors 0" in line
+    assert line.startswith("step 20: dev success 50.0% (95 % CI 1.3% to 98.7%) sampled at temp")
+    assert "100.0% (95 % CI 15.8% to 100.0%) greedy; n 2, errors 0" in line
 
 
 # ---------------------------------------------------------------- transcripts, defaults

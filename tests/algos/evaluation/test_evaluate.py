@@ -42,8 +42,10 @@ def test_expert_solves_and_null_does_not() -> None:
     expert = evaluate_policy(what, lambda seed: scripted("expert", seed))
     assert len(expert.scored) == 6  # the split holds no more
     assert expert.success.mean == 1.0
+    assert expert.success.low95 == pytest.approx(0.025 ** (1 / 6))  # six tasks prove no more
     null = evaluate_policy(what, lambda seed: scripted("null", seed)).score()
     assert null.success.mean == 0.0
+    assert null.success.high95 == pytest.approx(1 - 0.025 ** (1 / 6))
     assert null.metrics["invalid_actions"] == 2.0
 
 
@@ -97,6 +99,9 @@ def test_scores_are_broken_down_by_data_set() -> None:
     # Musique, of which nothing was scored, is in no mean.
     assert (mean.name, mean.n, mean.errors) == ("dev, mean of sets", 4, 1)
     assert (mean.success.mean, mean.metrics["f1"], mean.metrics["of_nq"]) == (0.5, 0.75, 1.0)
+    # the shares of 3 of 3 and 0 of 1: both ends are those of two independent errors
+    assert mean.success.low95 == pytest.approx(0.5 - (1 - 0.025 ** (1 / 3)) / 2)
+    assert mean.success.high95 == pytest.approx(0.5 + 0.975 / 2)
     row = checked(done.rows())
     assert row["eval/dev, nq/success_frac"] == 1.0
     assert row["eval/dev, mean of sets/metric_f1_mean"] == 0.75

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
 
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import (
     bootstrap_mean,
+    estimate_share,
     holm,
     paired,
     pass_all,
@@ -139,6 +141,48 @@ def test_equal_samples_have_no_width() -> None:
     for samples in ([], [[1.0], []]):
         with pytest.raises(BadValueError):
             bootstrap_mean(samples)
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+def test_a_share_has_the_exact_interval(case: tuple[int, int]) -> None:
+    n, k = case
+    found = estimate_share([[1.0] * k + [0.0] * (n - k)])
+    exact = binomtest(k, n).proportion_ci(0.95, method="exact")
+    assert found.mean == pytest.approx(k / n)
+    assert (found.low95, found.high95) == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+def test_none_of_24_may_be_one_in_seven() -> None:
+    none, every = estimate_share([[0.0] * 24]), estimate_share([[1.0] * 24])
+    assert (none.mean, none.low95, none.high95) == pytest.approx((0, 0, 1 - 0.025 ** (1 / 24)))
+    assert (every.low95, every.mean, every.high95) == pytest.approx((0.025 ** (1 / 24), 1, 1))
+    assert none.high95 == pytest.approx(0.142, abs=5e-4)
+
+
+@pytest.mark.parametrize("sizes", [(8,), (24,), (60,), (8, 8), (5, 40), (20, 30)])
+@pytest.mark.parametrize("shares", [(0.01, 0.01), (0.05, 0.3), (0.5, 0.5), (0.9, 0.2), (0.99, 1.0)])
+def test_an_interval_of_shares_holds_the_truth(
+    sizes: tuple[int, ...], shares: tuple[float, float]
+) -> None:
+    shares_here = shares[: len(sizes)]
+    truth, covered = np.mean(shares_here), 0.0
+    for solved in itertools.product(*(range(n + 1) for n in sizes)):
+        parts = zip(solved, sizes, shares_here, strict=True)
+        weight = np.prod([binom.pmf(k, n, p) for k, n, p in parts])
+        if weight < 1e-9:
+            continue
+        samples = [[1.0] * k + [0.0] * (n - k) for k, n in zip(solved, sizes, strict=True)]
+        found = estimate_share(samples)
+        covered += weight * (found.low95 - 1e-12 <= truth <= found.high95 + 1e-12)
+    assert covered >= 0.94
+
+
+def test_shares_are_of_outcomes() -> None:
+    assert estimate_share([]).mean == estimate_share([[]]).high95 == 0.0
+    for samples in ([[0.5]], [[1.0], []], [[1.0, 2.0], [0.0]]):
+        with pytest.raises(BadValueError, match="0 and 1"):
+            estimate_share(samples)
 
 
 def test_students_interval_of_three_runs() -> None:
