@@ -12,7 +12,7 @@ from rich.table import Table
 from ...algos.evaluation.evaluate import describe_decoding
 from ...algos.evaluation.result import Score, SetScore, gain_of
 from ...algos.runs.console import PlainConsole
-from ...envs.utils.statistics import Estimate
+from ...envs.utils.statistics import Estimate, share_gain
 from ...envs.utils.untrusted_text import plain
 from ...leaderboard.schema.board import Board, BoardRow, PairedTest, RunTest
 from ...leaderboard.schema.result import Scores
@@ -98,15 +98,27 @@ def before_after(old: SetScore, new: SetScore) -> Table:
 
 
 def gain_line(old: SetScore, new: SetScore) -> str:
-    """Return how much of a gain is sharpening; empty where one way of decoding is missing."""
-    gain = gain_of(old, new)
-    if gain is None or new.temperature == 0:
+    """Return what training changed, and how much of it is sharpening; empty without a score.
+
+    The intervals are over tasks: another training seed may differ by more.
+    """
+    if not (old.n and new.n):
         return ""
-    sampled, greedy, sharp = (100 * x for x in (gain.sampled, gain.greedy, gain.sharpening))
+    gain, was, now = gain_of(old, new), old.greedy, new.greedy
+    if gain is None or was is None or now is None or new.temperature == 0:
+        points = _points(share_gain(old.success, new.success))
+        return f"{new.name}: a gain of {points}; 95 % over tasks, of this one run"
+    sampled = _points(share_gain(old.success, new.success))
+    greedy = _points(share_gain(was.success, now.success))
     return (
-        f"{new.name}: the sampled gain of {sampled:+.1f} points less the greedy gain of "
-        f"{greedy:+.1f} leaves {sharp:+.1f} of sharpening"
+        f"{new.name}: the sampled gain of {sampled} less the greedy gain of {greedy} leaves "
+        f"{100 * gain.sharpening:+.1f} of sharpening; 95 % over tasks, of this one run"
     )
+
+
+def _points(gain: Estimate) -> str:
+    mean, low, high = (100 * x for x in (gain.mean, gain.low95, gain.high95))
+    return f"{mean:+.1f} points ({low:.1f} to {high:.1f})"
 
 
 def _decoding(score: SetScore) -> str:

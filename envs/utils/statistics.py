@@ -117,6 +117,19 @@ def estimate_share(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
     )
 
 
+def share_gain(before: Estimate, after: Estimate) -> Estimate:
+    """Return what a share gained with a 95 % interval, from the two shares' own intervals.
+
+    The tasks of both count as drawn apart, so for the same tasks it is wider than need be
+    (Newcombe 1998, "Interval estimation for the difference between independent proportions",
+    method 10, here from exact intervals).
+    """
+    gain = after.mean - before.mean
+    down = np.hypot(after.mean - after.low95, before.high95 - before.mean)
+    up = np.hypot(after.high95 - after.mean, before.mean - before.low95)
+    return Estimate(mean=gain, low95=float(gain - down), high95=float(gain + up))
+
+
 def has_outcomes(values: Sequence[float] | Floats) -> bool:
     """Return whether all values are 0 or 1: solved or not."""
     return bool(np.isin(values, (0.0, 1.0)).all())

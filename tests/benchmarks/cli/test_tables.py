@@ -97,8 +97,8 @@ def test_greedy_scores_stand_below_sampled_ones() -> None:
         *("em, sampled (T 1)", "em, greedy"),
     ]
     assert gain_line(old, new) == (
-        "dev: the sampled gain of +50.5 points less the greedy gain of +9.0 leaves +41.5 of "
-        "sharpening"
+        "dev: the sampled gain of +50.5 points (50.5 to 50.5) less the greedy gain of +9.0 points "
+        "(9.0 to 9.0) leaves +41.5 of sharpening; 95 % over tasks, of this one run"
     )
     head, one, two = printed(score_table([("run", old)]))
     assert "set, decoding" in head
@@ -115,6 +115,8 @@ def test_at_temperature_0_there_is_one_row() -> None:
     old, new = both(0.4, 0.4, 0.0), both(0.5, 0.5, 0.0)
     lines = printed(before_after(old, new))
     assert [line.split("  ")[0] for line in lines[1:]] == ["success, greedy", "return, greedy"]
-    assert gain_line(old, new) == ""
+    one = "dev: a gain of +10.0 points (10.0 to 10.0); 95 % over tasks, of this one run"
+    assert gain_line(old, new) == one
     assert len(printed(score_table([("run", new)]))) == 2
-    assert gain_line(score(), score(0.7)) == ""  # one way only
+    assert gain_line(score(), score(0.7)).startswith("dev: a gain of +20.0 points")  # one way only
+    assert gain_line(score(), score(n=0)) == ""

@@ -19,6 +19,7 @@ from turngym.envs.utils.statistics import (
     paired,
     pass_all,
     pass_at,
+    share_gain,
     sign_flip_p,
     student_mean,
 )
@@ -176,6 +177,21 @@ def test_an_interval_of_shares_holds_the_truth(
         found = estimate_share(samples)
         covered += weight * (found.low95 - 1e-12 <= truth <= found.high95 + 1e-12)
     assert covered >= 0.94
+
+
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (24, 40)])
+@pytest.mark.parametrize("shares", [(0.02, 0.02), (0.1, 0.6), (0.5, 0.5), (0.4, 0.97)])
+def test_an_interval_of_a_gain_holds_the_truth(n: int, m: int, shares: tuple[float, float]) -> None:
+    truth, covered = shares[1] - shares[0], 0.0
+    for k, j in itertools.product(range(n + 1), range(m + 1)):
+        before = estimate_share([[1.0] * k + [0.0] * (n - k)])
+        after = estimate_share([[1.0] * j + [0.0] * (m - j)])
+        found, back = share_gain(before, after), share_gain(after, before)
+        assert found.mean == pytest.approx(j / m - k / n)
+        assert (found.low95, found.high95) == pytest.approx((-back.high95, -back.low95))
+        weight = binom.pmf(k, n, shares[0]) * binom.pmf(j, m, shares[1])
+        covered += weight * (found.low95 <= truth <= found.high95)
+    assert covered >= 0.95
 
 
 def test_shares_are_of_outcomes() -> None:
