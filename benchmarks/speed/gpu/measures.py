@@ -422,6 +422,7 @@ def _training(scale: Scale, folder: str, max_lag: int | None) -> TrainConfig:
         if scale.toy
         else {"groups_per_step": 16, "rollout.n": 8}
     )
+    form = "auto" if scale.toy else "bfloat16"  # processors without it take minutes
     return TrainConfig(
         env=EnvConfig(id="SearchQA-v0", settings={"size": "micro", "prompt": "none"}),
         model=folder,
@@ -429,10 +430,10 @@ def _training(scale: Scale, folder: str, max_lag: int | None) -> TrainConfig:
         budget=Budget(steps=scale.steps),
         max_tokens=8 if scale.toy else 128,
         max_batch=scale.rows,
-        engine_dtype="bfloat16",
+        engine_dtype=form,
         device=scale.device,
         checkpoint_every=10**6,
         records="metrics",
         max_lag=max_lag,
-        learner=LearnerSettings(precision="bfloat16", gradient_checkpointing=True),
+        learner=LearnerSettings(precision=form, gradient_checkpointing=True),
     )
