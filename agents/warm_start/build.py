@@ -102,14 +102,14 @@ class _Training:
         )
         began, tokens = time.perf_counter(), 0
         score = trainer.score(self._held_out)
-        self._on_progress(StarterProgress(stage, 0, steps, score.greedy))
+        self._on_progress(StarterProgress(stage, 0, steps, score.greedy, until))
         for step in range(1, steps + 1):
             batch = source.demonstrations(s.batch, self._renderer)
             trainer.step(batch)
             tokens += sum(len(d.ids) for d in batch)
             if step == steps or (until is not None and step % _CHECK_EVERY == 0):
                 score = trainer.score(self._held_out)
-            self._on_progress(StarterProgress(stage, step, steps, score.greedy))
+            self._on_progress(StarterProgress(stage, step, steps, score.greedy, until))
             if until is not None and score.greedy >= until:
                 break
         return {

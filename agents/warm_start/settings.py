@@ -24,12 +24,14 @@ class StarterProgress(NamedTuple):
         step: Steps taken in this stage.
         steps: Steps that this stage takes at most; reading usually stops earlier.
         greedy: Share of held-out dialogues reproduced, when last measured.
+        until: Such a share that ends the stage before its last step; None if none does.
     """
 
     stage: StarterStage
     step: int
     steps: int
     greedy: float
+    until: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

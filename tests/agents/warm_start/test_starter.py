@@ -89,6 +89,8 @@ def test_built_once_loaded_by_path_and_the_same_again(tmp_path: Path) -> None:
     folder = ensure_starter(settings=QUICK, cache_dir=tmp_path / "a", on_progress=told.append)
     assert told[0].stage == "words"
     assert {p.stage for p in told} == {"words", "reading", "erring"}
+    assert {p.until for p in told if p.stage == "reading"} == {QUICK.read_until}
+    assert {p.until for p in told if p.stage == "erring"} == {None}
     model = AutoModelForCausalLM.from_pretrained(folder)
     assert len(AutoTokenizer.from_pretrained(folder)) <= model.config.vocab_size
     told.clear()

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import tyro
@@ -17,7 +17,7 @@ from turngym.agents.models.registry.catalogue import CATALOGUE
 from turngym.agents.models.registry.fetch import _folder_of
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
-from turngym.agents.warm_start.settings import StarterSettings
+from turngym.agents.warm_start.settings import StarterProgress, StarterSettings
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
@@ -127,6 +127,24 @@ def test_starters_of_both_kinds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(BadValueError, match="--starter blank: does not go with --model"):
         configure(Command(env="TestOracle-v0", model=str(blank), starter="blank"), Silent())
     assert StarterSettings().reader == "expert"
+
+
+def test_a_starter_tells_when_its_reading_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Told(Silent):
+        texts: ClassVar[list[str]] = []
+
+        def update(self, fraction: float, text: str = "") -> None:
+            assert 0 <= fraction <= 1
+            self.texts.append(text)
+
+    def build(_: str, *, on_progress: Any, **__: Any) -> Path:
+        on_progress(StarterProgress("reading", 5, 1000, 0.5, 0.99))
+        on_progress(StarterProgress("erring", 1, 2, 0.99))
+        return Path("made")
+
+    monkeypatch.setattr("turngym.agents.warm_start.cache.ensure_starter", build)
+    assert starter("SearchQA-v0", Told()) == "made"
+    assert Told.texts == ["reading, 50% reproduced, done at 99%", "erring, 99% reproduced"]
 
 
 def test_a_model_plays_what_it_was_made_for(tmp_path: Path) -> None:
