@@ -93,12 +93,12 @@ class Models:
         self.policy = policy.eval()
         avoid_planned_kernels(next(policy.parameters()).device)
         self.settings = settings
-        if settings.precision == "bfloat16":
-            warn_of_emulation(torch.bfloat16, device, "the learner")
         self._name, self._temperature = recipe.name, recipe.temperature
         self.tokens = TokenModel(
             policy, recipe.temperature, settings.precision, reads_entropy(recipe.loss)
         )
+        if self.tokens.half:
+            warn_of_emulation(torch.bfloat16, device, "the learner")
         self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
         self.give_back_after: GiveBack | None = None
         if device.type == "cpu" and self.tokens.large:

@@ -272,7 +272,7 @@ def starter(
         def show(now: StarterProgress) -> None:
             begin, end = _STARTER_STAGES[now.stage]
             done = begin + (end - begin) * now.step / max(1, now.steps)
-            goal = "" if now.until is None else f", done at {now.until:.0%}"
+            goal = "" if now.until is None else f", done at {100 * now.until:g}%"
             bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced{goal}")
 
         return str(ensure_starter(env_id, settings=settings, on_progress=show))

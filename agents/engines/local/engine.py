@@ -516,7 +516,7 @@ def choose_forward(
     place = device or next(model.parameters()).device
     warn_of_emulation(dtype, place, "the engine")
     if why_not_fast(model, max_context) is None:
-        if compiled_loops() is not None and (device is None or device.type == "cpu"):
+        if compiled_loops() is not None and place.type == "cpu":
             from .numba_decoder import NativeDecoder, why_not_native  # needs numba
 
             if why_not_native(model, dtype) is None:
