@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from ...envs.core.errors import UnknownNameError
@@ -14,6 +15,31 @@ _SUPPORT = {
     "flex_attention": ("_supports_flex_attn",),
     "sdpa": ("_supports_sdpa",),
 }
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+def register_attention(name: str, attend: Callable[..., Any]) -> None:
+    """Make an attention function known to models by a name.
+
+    Args:
+        name: For ``set_attn_implementation``.
+        attend: Takes the layer, queries, keys and values ``[rows, heads, columns, width]``, a mask
+            and keyword arguments; returns ``[rows, columns, heads, width]`` and weights or None.
+    """
+    _FUNCTIONS[name] = attend
+
+
+def find_attention(name: str) -> Callable[..., Any] | None:
+    """Return the registered function of that name; None for torch's and transformers' own."""
+    return _FUNCTIONS.get(name)
+
+
+def offer_attention(name: str) -> None:
+    """Make a registered function known to transformers' models too."""
+    from transformers import AttentionInterface  # imports all that models need: seconds
+
+    AttentionInterface.register(name, _FUNCTIONS[name])
 
 
 def attention_windows(config: Any) -> dict[str, int | None]:

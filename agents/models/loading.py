@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from math import prod
 from pathlib import Path
@@ -38,7 +39,7 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
     where = _local(name_or_path)
     _check_folder(where, _TOKENIZER_FILES, "tokenizer")
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+        tokenizer = _tokenizer_class(transformers, Path(where)).from_pretrained(where)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as fault:
         raise BadValueError(f"{where}: no tokenizer could be loaded. {_first(fault)}") from fault
     if tokenizer.eos_token_id is None:
@@ -57,11 +58,28 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
     return tokenizer
 
 
+def _tokenizer_class(transformers: Any, folder: Path) -> Any:
+    """Return what reads a tokenizer: of a starter's folder what ``AutoTokenizer`` finds as well.
+
+    It looks through all architectures for that, which takes longer than the reading.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        own = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        plain = config["model_type"] == "qwen3" and own["tokenizer_class"] == "TokenizersBackend"
+    except (OSError, ValueError, KeyError, TypeError):
+        return transformers.AutoTokenizer
+    if plain and "auto_map" not in own:
+        return transformers.PreTrainedTokenizerFast
+    return transformers.AutoTokenizer
+
+
 def load_model(
     name_or_path: str | Path,
     *,
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "auto",
+    own: bool = False,
 ) -> Any:
     """Return a causal language model in evaluation mode.
 
@@ -72,12 +90,18 @@ def load_model(
         dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`. ``"stored"`` is that of the
             files: in main memory they are then mapped, and read where a weight is used.
         device: ``"auto"`` takes the first CUDA device where there is one.
+        own: A small model of a starter's architecture for a CPU may be a
+            :class:`~.qwen3.Qwen3ForCausalLM`: the same numbers, and seconds less to import. It
+            has what an engine and a learner in one process need, without adapters or gradient
+            checkpointing.
 
     Raises:
         BadValueError: Not a model folder, weights missing or not those of a causal language model.
     """
-    transformers = _transformers()
     where = _local(name_or_path)
+    if own and (found := _own(Path(where), dtype, device)) is not None:
+        return found
+    transformers = _transformers()
     if (Path(where) / "adapter_config.json").is_file():
         return _with_adapters(Path(where), dtype, device)
     _check_folder(where, ("config.json",), "model")
@@ -115,6 +139,19 @@ def load_model(
         )
     avoid_planned_kernels(place)
     return model.to(place).eval()
+
+
+def _own(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any | None:
+    """Return the model of a folder as one of our own, or None where that does not do."""
+    place = resolve_device(device)
+    if place.type != "cpu" or not is_small(str(folder)):
+        return None
+    from .qwen3 import load_own, why_not_own
+
+    if (folder / "adapter_config.json").is_file() or why_not_own(folder) is not None:
+        return None
+    model = load_own(folder, None if dtype == "stored" else resolve_dtype(dtype, place))
+    return None if model is None else model.eval()
 
 
 def _local(name_or_path: str | Path) -> str:
@@ -277,15 +314,21 @@ def _transformers() -> Any:
 
 
 def is_small(model: str) -> bool:
-    """Return whether a model folder holds at most :data:`SMALL` weights; a hub name does not."""
+    """Return whether a model folder holds at most :data:`SMALL` weights; a hub name does not.
+
+    Files that cannot be read do not either: :func:`load_model` says what is wrong with them.
+    """
     files = sorted(Path(model).glob("*.safetensors"))
     if not files:
         return False
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     count = 0
-    for file in files:
-        with safe_open(str(file), framework="pt") as weights:
-            for name in weights.keys():  # noqa: SIM118 - it is no mapping
-                count += prod(weights.get_slice(name).get_shape())
+    try:
+        for file in files:
+            with safe_open(str(file), framework="pt") as weights:
+                for name in weights.keys():  # noqa: SIM118 - it is no mapping
+                    count += prod(weights.get_slice(name).get_shape())
+    except (OSError, SafetensorError):
+        return False
     return count <= SMALL

@@ -14,7 +14,7 @@ from ..models.size import count_weights
 from ..models.tokenizer import train_tokenizer
 from ..rendering.factory import PlainRenderer
 from .demonstrations import Demonstrator, refuse_oracle
-from .imitation import ImitationTrainer
+from .imitation import ImitationTrainer, Score
 from .settings import StarterProgress, StarterSettings, StarterStage
 
 _CHECK_EVERY = 25
@@ -75,7 +75,8 @@ class _Training:
         """Train on clean demonstrations until held-out ones are reproduced."""
         s = self._settings
         source = Demonstrator(self._env, "train", s.seed + 1, policy=s.reader)
-        report = self._train("reading", source, s.lr, s.read_steps, s.read_until)
+        until = Score(s.read_until, s.read_until_sampled)
+        report = self._train("reading", source, s.lr, s.read_steps, until)
         if report["greedy"] < s.read_least:
             raise BadValueError(
                 f"starter: after {report['steps']} clean steps the model reproduces "
@@ -94,7 +95,7 @@ class _Training:
         return self._train("erring", source, s.err_lr, s.err_steps, None)
 
     def _train(
-        self, stage: StarterStage, source: Demonstrator, lr: float, steps: int, until: float | None
+        self, stage: StarterStage, source: Demonstrator, lr: float, steps: int, until: Score | None
     ) -> dict[str, float]:
         s = self._settings
         trainer = ImitationTrainer(
@@ -102,15 +103,21 @@ class _Training:
         )
         began, tokens = time.perf_counter(), 0
         score = trainer.score(self._held_out)
-        self._on_progress(StarterProgress(stage, 0, steps, score.greedy, until))
+
+        def tell(step: int) -> None:
+            ends = (None, 0.0) if until is None else until
+            now = StarterProgress(stage, step, steps, score.greedy, ends[0], score.sampled, ends[1])
+            self._on_progress(now)
+
+        tell(0)
         for step in range(1, steps + 1):
             batch = source.demonstrations(s.batch, self._renderer)
             trainer.step(batch)
             tokens += sum(len(d.ids) for d in batch)
             if step == steps or (until is not None and step % _CHECK_EVERY == 0):
                 score = trainer.score(self._held_out)
-            self._on_progress(StarterProgress(stage, step, steps, score.greedy, until))
-            if until is not None and score.greedy >= until:
+            tell(step)
+            if until is not None and all(a >= b for a, b in zip(score, until, strict=True)):
                 break
         return {
             "steps": trainer.steps,

@@ -23,8 +23,10 @@ class StarterProgress(NamedTuple):
         stage: ``words`` (the tokenizer), ``reading`` (clean) or ``erring`` (with mistakes).
         step: Steps taken in this stage.
         steps: Steps that this stage takes at most; reading usually stops earlier.
-        greedy: Share of held-out dialogues reproduced, when last measured.
+        greedy: Share of held-out dialogues reproduced greedily, when last measured.
         until: Such a share that ends the stage before its last step; None if none does.
+        sampled: The same share at temperature 1.
+        until_sampled: What it must reach as well for that; 0 for nothing.
     """
 
     stage: StarterStage
@@ -32,6 +34,8 @@ class StarterProgress(NamedTuple):
     steps: int
     greedy: float
     until: float | None = None
+    sampled: float = 0.0
+    until_sampled: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,8 @@ class StarterSettings:
         warmup_steps: Of both stages.
         read_steps: Most clean steps.
         read_until: Share of held-out dialogues reproduced greedily that ends the clean stage.
+        read_until_sampled: Share of them that must be reproduced at temperature 1 as well before
+            the clean stage ends; 0 asks for none.
         read_least: Below this share after ``read_steps`` no starter is made.
         held_out: Demonstrations of the dev split that are watched.
         reader: Who demonstrates in the clean stage: ``"expert"``, or a baseline of the world whose
@@ -80,6 +86,7 @@ class StarterSettings:
     warmup_steps: int = 50
     read_steps: int = 1200
     read_until: float = 0.95
+    read_until_sampled: float = 0.0
     read_least: float = 0.6
     held_out: int = 192
     reader: str = EXPERT
@@ -95,7 +102,7 @@ class StarterSettings:
             least = 0 if f.name in ("err_steps", "read_steps", "seed") else 1
             if f.type == "int" and value < least:
                 raise BadValueError(f"starter: {f.name} is {value}; expected at least {least}.")
-        for name in ("read_until", "read_least", "mistakes"):
+        for name in ("read_until", "read_until_sampled", "read_least", "mistakes"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadValueError(f"starter: {name} is {getattr(self, name)}; expected 0 to 1.")
         if self.hidden % (2 * self.heads):

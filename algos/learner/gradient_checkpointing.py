@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from torch.utils.checkpoint import checkpoint
-from transformers.modeling_layers import GradientCheckpointingLayer
 
 from ...envs.core.errors import BadValueError
 from .offload import ActivationOffload
@@ -59,4 +58,6 @@ def _set(layer: Any, on: bool, training: bool) -> None:
 
 
 def _layers(model: Any) -> list[Any]:
+    from transformers.modeling_layers import GradientCheckpointingLayer  # slow to import
+
     return [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]

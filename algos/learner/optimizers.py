@@ -35,10 +35,48 @@ def make_optimizer(groups: list[dict[str, Any]], optim: Optim, kind: OptimizerKi
     half = any(p.dtype != torch.float32 for group in groups for p in group["params"])
     if half:
         return MasterAdamW(groups, betas=optim.betas, weight_decay=optim.weight_decay)
-    return torch.optim.AdamW(groups, betas=optim.betas, weight_decay=optim.weight_decay, fused=True)
+    return FusedAdamW(groups, betas=optim.betas, weight_decay=optim.weight_decay, fused=True)
 
 
-class MasterAdamW(torch.optim.Optimizer):
+class _Uncompiled(torch.optim.Optimizer):
+    """An optimiser whose methods are not hidden from torch's compiler, which hiding imports.
+
+    That takes one to two seconds, in which a small model takes four steps; nothing here is compiled
+    anyway.
+    """
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with settings of their own."""
+        _bare(torch.optim.Optimizer.add_param_group)(self, param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Free all gradients, or set them to 0."""
+        _bare(torch.optim.Optimizer.zero_grad)(self, set_to_none)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return states and settings, parameters by number."""
+        return _bare(torch.optim.Optimizer.state_dict)(self)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take saved states and settings."""
+        _bare(torch.optim.Optimizer.load_state_dict)(self, state_dict)
+
+
+class FusedAdamW(_Uncompiled, torch.optim.AdamW):
+    """``torch.optim.AdamW(..., fused=True)``, bit for bit, with the same states and hooks."""
+
+    @torch.no_grad()
+    def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take one step on all parameters that have a gradient."""
+        _bare(torch.optim.AdamW.step)(self)
+
+
+def _bare(method: Any) -> Any:
+    """Return a method without what decorators of torch put around it."""
+    return getattr(method, "__wrapped__", method)
+
+
+class MasterAdamW(_Uncompiled):
     """AdamW whose steps are taken on float32 copies of the weights.
 
     Args:

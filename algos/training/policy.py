@@ -36,7 +36,9 @@ def load_policy(config: TrainConfig, report: Reporter, *, waits: bool = False) -
         dtype = config.weights if whole else "stored"  # a sum with adapters is rounded once
         model = load_model(config.model, dtype=dtype, device="cpu")
     else:
-        model = load_model(config.model, dtype=config.weights, device=config.device)
+        changed = config.lora is not None or config.learner.liger
+        own = not changed and not config.learner.gradient_checkpointing
+        model = load_model(config.model, dtype=config.weights, device=config.device, own=own)
         device = next(model.parameters()).device
     if warning := set_attention(model, config.attention, device):
         report.note(warning)

@@ -30,10 +30,11 @@ START: Mapping[str, Any] = {
     "habits": {"haste": 0.85},
     "err_steps": 60,
     "read_until": 0.98,
+    "read_until_sampled": 0.97,
 }
 """Changes to the starter's settings: its teacher makes no slips, but in 85 of 100 questions of
-two hops it answers with what the first search found. It reads well first, so that what is left to
-learn is what to do."""
+two hops it answers with what the first search found. It reads well first, sampled too, so that what
+is left to learn is what to do."""
 
 
 STEPS = 40

@@ -357,9 +357,10 @@ def _evaluate(
     """Score an agent on every set, each with a bar of its own."""
     env = sets[0].base_env
     if agent not in (*scripted_names(env), *ASKING) and not agent.startswith(DRRN):
+        from ...agents.models.loading import is_small
         from ...algos.evaluation.lm_agent import TokenAgent
 
-        prepare(small=False)
+        prepare(small=is_small(agent))
         max_tokens = _action_tokens(command)
         heat = TEMPERATURE if command.temperature is None else command.temperature
         model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)

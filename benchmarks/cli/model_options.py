@@ -272,7 +272,10 @@ def starter(
         def show(now: StarterProgress) -> None:
             begin, end = _STARTER_STAGES[now.stage]
             done = begin + (end - begin) * now.step / max(1, now.steps)
-            goal = "" if now.until is None else f", done at {100 * now.until:g}%"
-            bar.update(done, f"{now.stage}, {now.greedy:.0%} reproduced{goal}")
+            at, goal = f"{now.greedy:.0%}", "" if now.until is None else f"{100 * now.until:g}%"
+            if now.until_sampled:
+                at += f" greedily and {now.sampled:.0%} sampled"
+                goal += f" and {100 * now.until_sampled:g}%"
+            bar.update(done, f"{now.stage}, {at} reproduced" + (goal and f", done at {goal}"))
 
         return str(ensure_starter(env_id, settings=settings, on_progress=show))

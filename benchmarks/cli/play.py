@@ -162,12 +162,14 @@ def _help(console: Console, env: TextEnv[Any, Any], example: str) -> None:
 def _watch_model(
     env: gym.Env[Any, Any], command: Command, options: dict[str, Any], console: Console
 ) -> None:
+    from ...agents.models.loading import is_small
     from ...algos.core.protocols import Start
     from ...algos.evaluation.lm_agent import TokenAgent
 
-    prepare(small=False)
+    model = model_path(command.agent)
+    prepare(small=is_small(model))
     agent = TokenAgent(
-        model_path(command.agent),
+        model,
         max_tokens=command.max_tokens,
         temperature=command.temperature,
         engine=command.sampler,

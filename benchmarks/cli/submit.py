@@ -248,9 +248,10 @@ def _play_scripted(name: str, suite: Suite, place: int, report: Reporter) -> Ite
 def _play_model(
     model: str, command: Command, suite: Suite, place: int, report: Reporter
 ) -> Iterator[Episode]:
+    from ...agents.models.loading import is_small
     from ...algos.evaluation.lm_agent import TokenAgent
 
-    prepare(small=False)
+    prepare(small=is_small(model))
     agent = TokenAgent(
         model,
         max_tokens=command.max_tokens,

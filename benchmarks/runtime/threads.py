@@ -57,7 +57,8 @@ def prepare(small: bool) -> None:
         import torch
         from transformers.utils import logging
 
-        import_module("transformers.modeling_utils")  # what every model imports
+        if not small:
+            import_module("transformers.modeling_utils")  # what every large model imports
     gc.freeze()  # later collections need not look through the libraries either
     atexit.register(gc.freeze)  # nor the interpreter's last one, more than a second of its end
     keep_memory()

@@ -19,8 +19,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
-from transformers import AttentionInterface
 
+from ....agents.models.attention import offer_attention, register_attention
+from ....agents.models.qwen3 import Qwen3ForCausalLM, Qwen3Model
 from ....envs.core.errors import BadValueError
 from .block_attention import BlockPlan, block_attention
 from .packing import Block, FlatBlocks, Pack
@@ -241,7 +242,8 @@ def never_uncompiled(run: Callable[..., T]) -> Callable[..., T]:
     )(run)
 
 
-AttentionInterface.register(NAME, tree_attention)
+register_attention(NAME, tree_attention)
+_offer = functools.cache(offer_attention)
 
 
 @contextmanager
@@ -258,6 +260,8 @@ def attending(models: Sequence[Any], name: str | None) -> Iterator[None]:
         for model in models:
             before = model.config._attn_implementation
             if name is not None and before != name:
+                if name == NAME and not isinstance(model, (Qwen3ForCausalLM, Qwen3Model)):
+                    _offer(name)
                 model.set_attn_implementation(name)
                 stack.callback(model.set_attn_implementation, before)
         yield

@@ -367,9 +367,7 @@ def test_gradient_checkpointing_changes_nothing_but_memory(critic: Any, shared: 
 def test_checkpointing_is_refused_where_a_model_has_no_such_layers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "turngym.algos.learner.gradient_checkpointing.GradientCheckpointingLayer", torch.nn.GRU
-    )
+    monkeypatch.setattr("transformers.modeling_layers.GradientCheckpointingLayer", torch.nn.GRU)
     with pytest.raises(BadValueError, match=r"gradient_checkpointing.*micro_batch_tokens"):
         learner(policy_only(), gradient_checkpointing=True)
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import torch
 from helpers.training_runs import Killed, config, final_weights, kill_after, numbers, run, same
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turngym.algos.core.recipe import Optim
-from turngym.algos.learner.optimizers import MasterAdamW, make_optimizer
+from turngym.algos.learner.optimizers import FusedAdamW, MasterAdamW, make_optimizer
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.training.policy import apply_liger
 from turngym.algos.training.trainer import Trainer
@@ -87,7 +89,7 @@ def test_a_run_in_half_weights_is_resumed_in_the_same_numbers(
 
 def test_float32_weights_keep_torchs_own() -> None:
     groups = [{"params": [torch.nn.Parameter(torch.ones(2))], "lr": 1e-3}]
-    assert type(make_optimizer(groups, OPTIM, "adamw")) is torch.optim.AdamW
+    assert type(make_optimizer(groups, OPTIM, "adamw")) is FusedAdamW
 
 
 def test_eight_bits_need_bitsandbytes_and_float32_weights(monkeypatch: Any) -> None:
@@ -133,3 +135,66 @@ def test_liger_is_refused_with_the_reason_and_asked_for_layers_alone(monkeypatch
     model.config.model_type = "odd"
     with pytest.raises(BadValueError, match="no kernels for models of type 'odd'"):
         apply_liger(model, torch.device("cuda"))
+
+
+def plain_weights(seed: int) -> list[torch.nn.Parameter]:
+    draws = torch.Generator().manual_seed(seed)
+    shapes = ((5, 3), (7,), (2, 2, 2))
+    return [torch.nn.Parameter(torch.randn(s, generator=draws)) for s in shapes]
+
+
+@given(steps=st.integers(1, 8), decay=st.sampled_from([0.0, 0.1]), swap=st.integers(0, 8))
+def test_fused_steps_are_torchs_and_either_reads_the_others_state(
+    steps: int, decay: float, swap: int
+) -> None:
+    optim = Optim(lr=1e-2, weight_decay=decay, betas=(0.9, 0.98))
+    mine, theirs = plain_weights(0), plain_weights(0)
+
+    def groups(params: list[torch.nn.Parameter]) -> list[dict[str, Any]]:
+        return [
+            {"params": params[:2], "lr": 1e-2, "base_lr": 1e-2},
+            {"params": params[2:], "lr": 3e-3, "base_lr": 3e-3},
+        ]
+
+    def torchs(params: list[torch.nn.Parameter]) -> torch.optim.AdamW:
+        return torch.optim.AdamW(groups(params), betas=optim.betas, weight_decay=decay, fused=True)
+
+    one: Any = make_optimizer(groups(mine), optim, "adamw")
+    two: Any = torchs(theirs)
+    assert isinstance(one, FusedAdamW)
+    draws = torch.Generator().manual_seed(1)
+    for step in range(steps):
+        if step == swap:  # each goes on from what the other saved
+            saved = one.state_dict(), two.state_dict()
+            one, two = make_optimizer(groups(mine), optim, "adamw"), torchs(theirs)
+            one.load_state_dict(saved[1])
+            two.load_state_dict(saved[0])
+        for i, (p, q) in enumerate(zip(mine, theirs, strict=True)):
+            p.grad = None if (step + i) % 4 == 3 else torch.randn(p.shape, generator=draws)
+            q.grad = None if p.grad is None else p.grad.clone()
+        for optimizer in (one, two):
+            for group in optimizer.param_groups:
+                group["lr"] = group["base_lr"] * (step + 1)
+            optimizer.step()
+        for p, q in zip(mine, theirs, strict=True):
+            assert torch.equal(p, q)
+    ours, other = one.state_dict(), two.state_dict()
+    assert ours["state"].keys() == other["state"].keys()
+    for number, state in other["state"].items():
+        assert all(torch.equal(ours["state"][number][name], state[name]) for name in state)
+    assert ours["param_groups"] == other["param_groups"]
+
+
+def test_hooks_are_those_of_torch() -> None:
+    params = plain_weights(0)
+    made = make_optimizer([{"params": params, "lr": 1e-2}], OPTIM, "adamw")
+    assert isinstance(made, torch.optim.AdamW)
+    seen: list[str] = []
+    made.register_step_pre_hook(lambda *_: seen.append("before"))
+    made.register_step_post_hook(lambda *_: seen.append("after"))
+    for p in params:
+        p.grad = torch.ones_like(p)
+    made.step()
+    assert seen == ["before", "after"]
+    made.zero_grad()
+    assert all(p.grad is None for p in params)

@@ -139,12 +139,17 @@ def test_a_starter_tells_when_its_reading_ends(monkeypatch: pytest.MonkeyPatch) 
 
     def build(_: str, *, on_progress: Any, **__: Any) -> Path:
         on_progress(StarterProgress("reading", 5, 1000, 0.5, 0.995))
+        on_progress(StarterProgress("reading", 6, 1000, 0.5, 0.98, 0.25, 0.9))
         on_progress(StarterProgress("erring", 1, 2, 0.99))
         return Path("made")
 
     monkeypatch.setattr("turngym.agents.warm_start.cache.ensure_starter", build)
     assert starter("SearchQA-v0", Told()) == "made"
-    assert Told.texts == ["reading, 50% reproduced, done at 99.5%", "erring, 99% reproduced"]
+    assert Told.texts == [
+        "reading, 50% reproduced, done at 99.5%",
+        "reading, 50% greedily and 25% sampled reproduced, done at 98% and 90%",
+        "erring, 99% reproduced",
+    ]
 
 
 def test_a_model_plays_what_it_was_made_for(tmp_path: Path) -> None:
