@@ -136,7 +136,8 @@ class Qwen3Attention(nn.Module):
         q = _turned(self.q_norm(self.q_proj(x).view(heads)).transpose(1, 2), angles)
         k = _turned(self.k_norm(self.k_proj(x).view(heads)).transpose(1, 2), angles)
         v = self.v_proj(x).view(heads).transpose(1, 2)
-        attend = find_attention(self.config._attn_implementation) or _causal
+        name = self.config._attn_implementation
+        attend = find_attention(name) or (_products if name == "eager" else _causal)
         seen, _ = attend(self, q, k, v, None, scaling=self.scaling, **more)
         return self.o_proj(seen.reshape(*x.shape[:-1], -1))
 
@@ -209,7 +210,7 @@ class Qwen3Model(nn.Module):
         return States(self.norm(x))
 
     def set_attn_implementation(self, name: str) -> None:
-        """Choose the attention by name; names without a registered function are torch's own."""
+        """Choose the attention: ``"sdpa"``, ``"eager"`` (plain products) or a registered one."""
         self.config._attn_implementation = name
 
 
@@ -364,3 +365,15 @@ def _causal(
         q, k, v, is_causal=q.shape[2] > 1, scale=scaling, enable_gqa=grouped
     )
     return seen.transpose(1, 2).contiguous(), None
+
+
+def _products(
+    module: Qwen3Attention, q: Tensor, k: Tensor, v: Tensor, _mask: None, *, scaling: float
+) -> tuple[Tensor, Tensor]:
+    """:func:`_causal` as two products."""
+    k, v = (x.repeat_interleave(module.num_key_value_groups, 1) for x in (k, v))
+    scores = q @ k.transpose(2, 3) * scaling
+    later = torch.ones(scores.shape[2:], dtype=torch.bool, device=q.device).triu(1)
+    weights = scores.masked_fill(later, torch.finfo(scores.dtype).min)
+    weights = weights.softmax(-1, dtype=torch.float32).to(q.dtype)
+    return (weights @ v).transpose(1, 2).contiguous(), weights

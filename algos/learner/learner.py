@@ -49,7 +49,7 @@ class Learner:
     optimiser steps taken, so a resumed run draws the same.
 
     Args:
-        policy: Any ``AutoModelForCausalLM``; trained in place.
+        policy: Any ``AutoModelForCausalLM``, or a small model of our own; trained in place.
         recipe: Gives loss, optimiser settings, temperature and whether there is a critic.
         pad_id: Token id that fills padding.
         settings: How to compute.

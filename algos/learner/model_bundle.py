@@ -58,7 +58,7 @@ class Models:
     switched off; else it is a copy of the policy as it is now.
 
     Args:
-        policy: Any ``AutoModelForCausalLM``; dropout is switched off.
+        policy: Any ``AutoModelForCausalLM``, or a small model of our own; dropout is switched off.
         recipe: Says whether there are a critic and a reference, and the temperature.
         settings: How to compute.
         pad_id: Token id that fills padding.

@@ -36,9 +36,9 @@ def load_policy(config: TrainConfig, report: Reporter, *, waits: bool = False) -
         dtype = config.weights if whole else "stored"  # a sum with adapters is rounded once
         model = load_model(config.model, dtype=dtype, device="cpu")
     else:
-        changed = config.lora is not None or config.learner.liger
-        own = not changed and not config.learner.gradient_checkpointing
-        model = load_model(config.model, dtype=config.weights, device=config.device, own=own)
+        model = load_model(
+            config.model, dtype=config.weights, device=config.device, own=_may_be_own(config)
+        )
         device = next(model.parameters()).device
     if warning := set_attention(model, config.attention, device):
         report.note(warning)
@@ -47,6 +47,14 @@ def load_policy(config: TrainConfig, report: Reporter, *, waits: bool = False) -
     if config.lora is not None:
         model = with_lora(model, config.lora, config.seed)
     return model, tokenizer
+
+
+def _may_be_own(config: TrainConfig) -> bool:
+    """Return whether a run asks nothing of its model that is transformers' to do."""
+    learner = config.learner
+    changed = config.lora is not None or learner.liger or learner.gradient_checkpointing
+    plain = config.attention in ("auto", "sdpa", "eager")
+    return config.engine == "transformers" and plain and not changed
 
 
 def own_device(name: str) -> torch.device:

@@ -216,6 +216,7 @@ def run_side(side: str, model: str, precision: str, seed: int, out: Path) -> dic
     out.mkdir(parents=True)
     environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     environment |= {"TRL_EXPERIMENTAL_SILENCE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have theirs
     command = [sys.executable, __file__, side, model, precision, str(seed), str(out)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.time()

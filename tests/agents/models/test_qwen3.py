@@ -77,13 +77,16 @@ def test_names_files_and_settings_are_those_of_transformers(tmp_path: Path) -> N
     layers=st.integers(1, 3),
     rows=st.integers(1, 3),
     columns=st.integers(1, 40),
+    attention=st.sampled_from(["sdpa", "eager"]),
 )
 def test_numbers_are_those_of_transformers(
-    heads: tuple[int, int], layers: int, rows: int, columns: int, tmp_path: Path
+    heads: tuple[int, int], layers: int, rows: int, columns: int, attention: str, tmp_path: Path
 ) -> None:
     sizes = {"num_attention_heads": heads[0], "num_key_value_heads": heads[1]}
     folder = saved(tmp_path / f"{heads}{layers}", num_hidden_layers=layers, **sizes)
     ours, theirs = own(folder), AutoModelForCausalLM.from_pretrained(folder)
+    for model in (ours, theirs):
+        model.set_attn_implementation(attention)
     draws = torch.Generator().manual_seed(rows * 100 + columns)
     ids = torch.randint(300, (rows, columns), generator=draws)
     got, wanted = ours(ids), theirs(ids, use_cache=False)
