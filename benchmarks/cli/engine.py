@@ -13,9 +13,8 @@ import tyro
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.engines.http.settings import TOKEN_VARIABLE
-from ...agents.models.loading import is_small
 from ...envs.core.errors import BadValueError, MissingExtraError
-from ..runtime.threads import prepare
+from ..runtime.threads import prepare_for
 from .arguments import bind_socket
 from .model_options import Sampler, model_path
 from .tables import say
@@ -76,7 +75,7 @@ def run(command: Command) -> None:
     token = os.environ.get(command.token_variable, "")
     check_token(command.host, token, command.token_variable)
     model = model_path(command.model, kind="model")
-    prepare(small=is_small(model))
+    prepare_for(model)
     # The address comes before the model, which may take minutes.
     with bind_socket(command.host, command.port, "engine serve") as bound:
         folder = None if command.weights_folder is None else Path(command.weights_folder)

@@ -50,7 +50,7 @@ from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, TurngymError
-from ..runtime.threads import prepare
+from ..runtime.threads import prepare, prepare_for
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import Repeated, output_file, values
 from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
@@ -357,10 +357,9 @@ def _evaluate(
     """Score an agent on every set, each with a bar of its own."""
     env = sets[0].base_env
     if agent not in (*scripted_names(env), *ASKING) and not agent.startswith(DRRN):
-        from ...agents.models.loading import is_small
         from ...algos.evaluation.lm_agent import TokenAgent
 
-        prepare(small=is_small(agent))
+        prepare_for(agent)
         max_tokens = _action_tokens(command)
         heat = TEMPERATURE if command.temperature is None else command.temperature
         model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)

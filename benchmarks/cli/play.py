@@ -22,7 +22,7 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
 from ...envs.wrappers.record import RecordEpisodes
-from ..runtime.threads import prepare
+from ..runtime.threads import prepare_for
 from .arguments import output_file
 from .env_options import Environment, EnvOptions, env_config
 from .model_options import Sampler, model_path
@@ -162,12 +162,11 @@ def _help(console: Console, env: TextEnv[Any, Any], example: str) -> None:
 def _watch_model(
     env: gym.Env[Any, Any], command: Command, options: dict[str, Any], console: Console
 ) -> None:
-    from ...agents.models.loading import is_small
     from ...algos.core.protocols import Start
     from ...algos.evaluation.lm_agent import TokenAgent
 
     model = model_path(command.agent)
-    prepare(small=is_small(model))
+    prepare_for(model)
     agent = TokenAgent(
         model,
         max_tokens=command.max_tokens,

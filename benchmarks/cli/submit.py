@@ -32,7 +32,7 @@ from ...leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
 from ...leaderboard.schema.suite import Cell, Slot, Suite, parts_of
 from ...leaderboard.suites.digests import make_cell_env
 from ...leaderboard.suites.files import known_suites, load_suite
-from ..runtime.threads import prepare
+from ..runtime.threads import prepare_for
 from .model_options import Sampler, model_path
 
 if TYPE_CHECKING:
@@ -248,10 +248,9 @@ def _play_scripted(name: str, suite: Suite, place: int, report: Reporter) -> Ite
 def _play_model(
     model: str, command: Command, suite: Suite, place: int, report: Reporter
 ) -> Iterator[Episode]:
-    from ...agents.models.loading import is_small
     from ...algos.evaluation.lm_agent import TokenAgent
 
-    prepare(small=is_small(model))
+    prepare_for(model)
     agent = TokenAgent(
         model,
         max_tokens=command.max_tokens,

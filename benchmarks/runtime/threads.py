@@ -51,7 +51,7 @@ def prepare(small: bool) -> None:
     Args:
         small: The model has a few million parameters: one thread is then as fast as several, and
             unlike them does not collapse when other programs use the cores. ``OMP_NUM_THREADS``
-            overrules it.
+            overrules it. What larger models import is left until something asks for it.
     """
     with no_collection():
         import torch
@@ -66,3 +66,10 @@ def prepare(small: bool) -> None:
     logging.disable_progress_bar()
     if small and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(1)
+
+
+def prepare_for(model: str) -> None:
+    """Call once before the model of a folder or hub name is loaded, see :func:`prepare`."""
+    from ...agents.models.loading import is_small
+
+    prepare(small=is_small(model))

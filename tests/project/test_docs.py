@@ -26,10 +26,14 @@ ELSEWHERE = {"adding-a-recipe.md", "adding-an-engine.md"}
 
 @pytest.fixture
 def registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget what plugins registered."""
-    recipes, ids = dict(RECIPES), set(gym.registry)
+    """Forget what plugins registered, and their modules."""
+    recipes, ids, modules = dict(RECIPES), set(gym.registry), set(sys.modules)
     monkeypatch.setattr(registration, "_SPECS", dict(registration._SPECS))
+    monkeypatch.setattr(sys, "path", sys.path.copy())
     yield
+    for name in set(sys.modules) - modules:
+        if Path(str(getattr(sys.modules[name], "__file__", ""))).is_relative_to(Path.cwd()):
+            del sys.modules[name]
     RECIPES.clear()
     RECIPES.update(recipes)
     for env_id in set(gym.registry) - ids:
