@@ -161,7 +161,8 @@ def test_a_budget_without_limits_is_refused() -> None:
 # ---------------------------------------------------------------- interrupts
 
 CHILD = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 sys.path[:0] = sys.argv[3:]
 from helpers import letters_world, training_runs
 from pathlib import Path
