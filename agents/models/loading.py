@@ -79,7 +79,7 @@ def load_model(
     *,
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "auto",
-    own: bool = False,
+    own_class: bool = False,
 ) -> Any:
     """Return a causal language model in evaluation mode.
 
@@ -90,7 +90,7 @@ def load_model(
         dtype: Of the weights; ``"auto"`` see :func:`resolve_dtype`. ``"stored"`` is that of the
             files: in main memory they are then mapped, and read where a weight is used.
         device: ``"auto"`` takes the first CUDA device where there is one.
-        own: A small model of a starter's architecture for a CPU may be a
+        own_class: A small model of a starter's architecture for a CPU may be a
             :class:`~.qwen3.Qwen3ForCausalLM`: the same numbers, and seconds less to import. It
             has what an engine and a learner in one process need, without adapters or gradient
             checkpointing.
@@ -99,7 +99,7 @@ def load_model(
         BadValueError: Not a model folder, weights missing or not those of a causal language model.
     """
     where = _local(name_or_path)
-    if own and (found := _own(Path(where), dtype, device)) is not None:
+    if own_class and (found := _own(Path(where), dtype, device)) is not None:
         return found
     transformers = _transformers()
     if (Path(where) / "adapter_config.json").is_file():

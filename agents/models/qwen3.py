@@ -26,9 +26,8 @@ from torch import Tensor, nn
 from .attention import find_attention
 
 CONFIG, GENERATION, WEIGHTS = "config.json", "generation_config.json", "model.safetensors"
-MODEL_TYPE = "qwen3"
 _EXPECTED: Mapping[str, Any] = {
-    "model_type": MODEL_TYPE,
+    "model_type": "qwen3",
     "architectures": ["Qwen3ForCausalLM"],
     "hidden_act": "silu",
     "attention_bias": False,

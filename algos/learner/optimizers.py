@@ -35,7 +35,7 @@ def make_optimizer(groups: list[dict[str, Any]], optim: Optim, kind: OptimizerKi
     half = any(p.dtype != torch.float32 for group in groups for p in group["params"])
     if half:
         return MasterAdamW(groups, betas=optim.betas, weight_decay=optim.weight_decay)
-    return FusedAdamW(groups, betas=optim.betas, weight_decay=optim.weight_decay, fused=True)
+    return FusedAdamW(groups, betas=optim.betas, weight_decay=optim.weight_decay)
 
 
 class _Uncompiled(torch.optim.Optimizer):
@@ -63,7 +63,15 @@ class _Uncompiled(torch.optim.Optimizer):
 
 
 class FusedAdamW(_Uncompiled, torch.optim.AdamW):
-    """``torch.optim.AdamW(..., fused=True)``, bit for bit, with the same states and hooks."""
+    """``torch.optim.AdamW(..., fused=True)``, bit for bit, with the same states and hooks.
+
+    Args:
+        groups: Parameter groups with ``params`` and ``lr``.
+        settings: Further arguments of torch's.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]], **settings: Any) -> None:
+        super().__init__(groups, fused=True, **settings)
 
     @torch.no_grad()
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]

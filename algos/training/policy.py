@@ -36,9 +36,8 @@ def load_policy(config: TrainConfig, report: Reporter, *, waits: bool = False) -
         dtype = config.weights if whole else "stored"  # a sum with adapters is rounded once
         model = load_model(config.model, dtype=dtype, device="cpu")
     else:
-        model = load_model(
-            config.model, dtype=config.weights, device=config.device, own=_may_be_own(config)
-        )
+        own = _may_be_own(config)
+        model = load_model(config.model, dtype=config.weights, device=config.device, own_class=own)
         device = next(model.parameters()).device
     if warning := set_attention(model, config.attention, device):
         report.note(warning)

@@ -484,7 +484,7 @@ def build(source: EngineSource) -> TransformersEngine:
     """
     model = source.learner
     return TransformersEngine(
-        load_model(source.model, device=source.device, own=True) if model is None else model,
+        load_model(source.model, device=source.device, own_class=True) if model is None else model,
         source.tokenizer,
         max_batch=source.max_batch,
         dtype=source.dtype,

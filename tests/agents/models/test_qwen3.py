@@ -48,7 +48,7 @@ def saved(folder: Path, **changes: Any) -> Path:
 
 
 def own(folder: Path, **options: Any) -> Own:
-    found = load_model(folder, device="cpu", own=True, **options)
+    found = load_model(folder, device="cpu", own_class=True, **options)
     assert isinstance(found, Own)
     return found
 
@@ -153,7 +153,7 @@ def test_other_architectures_are_left_to_transformers(
 ) -> None:
     folder = saved(tmp_path, **changes)
     assert reason in str(why_not_own(folder))
-    assert type(load_model(folder, own=True)) is Qwen3ForCausalLM
+    assert type(load_model(folder, own_class=True)) is Qwen3ForCausalLM
 
 
 def test_a_spoilt_folder_has_the_error_that_it_always_had(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_spoilt_folder_has_the_error_that_it_always_had(tmp_path: Path) -> Non
     weights.write_bytes(whole[: len(whole) // 2])
     assert load_own(folder) is None
     with pytest.raises(BadValueError, match="no causal language model could be loaded"):
-        load_model(folder, own=True)
+        load_model(folder, own_class=True)
     weights.write_bytes(whole)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
@@ -177,7 +177,7 @@ def test_a_spoilt_folder_has_the_error_that_it_always_had(tmp_path: Path) -> Non
     (folder / "config.json").write_text(json.dumps(config))
     assert why_not_own(folder) == "there is no model.safetensors"
     with pytest.raises(BadValueError, match="no weights"):
-        load_model(folder, own=True)
+        load_model(folder, own_class=True)
 
 
 LEAN = """

@@ -100,7 +100,7 @@ def test_an_engine_samples_on_the_card_though_the_policy_waits_in_main_memory(
 
     monkeypatch.setattr(policy, "load_model", load)
     net, tokenizer = policy.load_policy(settings, Silent(), waits=waits)
-    wanted = {"dtype": "stored"} if waits else {"dtype": "float32", "own": True}
+    wanted = {"dtype": "stored"} if waits else {"dtype": "float32", "own_class": True}
     assert loaded == [wanted | {"device": "cpu"}]
     given: list[dict[str, Any]] = []
     if waits:
