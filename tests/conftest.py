@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before torch is imported, and for the processes that tests start. Two workers with a thread per
+# core each take several times as long: OpenMP's threads wait for one another by spinning.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # a busy machine is no fault of a strategy or of a law
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
