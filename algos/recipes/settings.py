@@ -8,6 +8,7 @@ import itertools
 import re
 import types
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ...envs.core.errors import BadValueError, UnknownNameError
@@ -77,7 +78,7 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
 
 
 def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
-    hints = get_type_hints(Recipe)
+    hints = _hints(Recipe)
     for name, value in parts.items():
         if name in LISTS:
             for part in value:
@@ -85,6 +86,12 @@ def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
                     yield from _inside(Setting(f"{name}.{_word(part)}", part, type(part)))
         elif name not in FIXED and not (name in HOOKS and value is None):
             yield from _inside(Setting(name, value, hints[name]))
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    """Return the declared types of a class's fields, which take long to read out of its texts."""
+    return get_type_hints(kind)
 
 
 def _word(part: Any) -> str:
@@ -100,7 +107,7 @@ def _inside(setting: Setting) -> Iterator[Setting]:
         return
     if _choices(kind):
         yield setting
-    hints = get_type_hints(type(value))
+    hints = _hints(type(value))
     for f in dataclasses.fields(value):
         yield from _inside(Setting(f"{path}.{f.name}", getattr(value, f.name), hints[f.name]))
 
