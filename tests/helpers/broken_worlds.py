@@ -306,7 +306,7 @@ class Backtracking(Guess):
     """Reads blanks by a pattern that takes quadratic time."""
 
     def play(self, episode, action):
-        re.search(r"\s*\n+!", action[:12_000])
+        re.search(r"\s*\n+!", action[::8])
         return super().play(episode, action)
 
 

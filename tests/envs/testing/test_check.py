@@ -7,14 +7,15 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from helpers.broken_worlds import BROKEN
+from helpers.broken_worlds import BROKEN, Backtracking
 from helpers.guess_worlds import AskingGuess, Guess, SessionGuess
 
 from turngym.envs import check_text_env
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
+from turngym.envs.testing import cost_laws
 from turngym.envs.testing.check import LAWS
-from turngym.envs.testing.harness import ConformanceError
+from turngym.envs.testing.harness import ConformanceError, Lab, LawViolation
 
 register_environment(
     EnvironmentSpec(
@@ -60,6 +61,17 @@ def test_a_broken_world_is_caught_by_the_law(law: str, world: Callable[[], gym.E
         check_text_env(world)
     assert caught.value.law == law, caught.value.detail
     assert str(caught.value).startswith(f"{caught.value.env} breaks the law {law!r}: ")
+
+
+def test_a_slow_processor_may_take_longer_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = LAWS["long actions take little time"]
+    monkeypatch.setattr(cost_laws, "MAX_STEP_S", 0.0)
+    law(Lab(Guess, 2))
+    with pytest.raises(LawViolation, match=r"\(blanks\) .* in linear time"):
+        law(Lab(Backtracking, 2))
+    monkeypatch.setattr(cost_laws, "SLOWEST_S", 0.0)
+    with pytest.raises(LawViolation, match="in linear time"):
+        law(Lab(Guess, 2))
 
 
 def test_every_law_has_a_world_that_breaks_it() -> None:
