@@ -59,15 +59,15 @@ def module_of(path: Path) -> str:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imported(path: Path) -> Iterator[Arrow]:
+def imported(path: Path) -> tuple[Arrow, ...]:
     """Every import of a file as an absolute dotted name, and every module named in a string."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[Arrow]:
     parts = ["turngym", *path.relative_to(ROOT).with_suffix("").parts]
     package = parts[:-1]  # of a module and of an __init__ alike
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield Arrow(node.lineno, name.name)

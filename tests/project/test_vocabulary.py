@@ -81,24 +81,16 @@ def forbidden(text: str) -> list[str]:
     ]
 
 
-def test_identifiers_are_words_of_the_trade() -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{line} {name}: say {IDENTIFIERS[word]}"
-        for path in sources()
-        for line, name in identifiers(ast.parse(path.read_text(encoding="utf-8")))
-        for word in words(name) & IDENTIFIERS.keys()
-    ]
-    assert sorted(set(found)) == []
-
-
-def test_docstrings_are_in_words_of_the_trade() -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{line} {hit}"
-        for path in sources()
-        for line, text in docstrings(ast.parse(path.read_text(encoding="utf-8")))
-        for hit in forbidden(text)
-    ]
-    assert found == []
+def test_names_and_docstrings_are_words_of_the_trade() -> None:
+    found = set()
+    for path in sources():
+        tree, file = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT)
+        for line, name in identifiers(tree):
+            for word in words(name) & IDENTIFIERS.keys():
+                found.add(f"{file}:{line} {name}: say {IDENTIFIERS[word]}")
+        for line, text in docstrings(tree):
+            found |= {f"{file}:{line} {hit}" for hit in forbidden(text)}
+    assert sorted(found) == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda path: path.name)
