@@ -57,9 +57,9 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         print(result.after[0].success, result.after[0].greedy.success)
 
     The number of threads is left to the caller: a model of a few million parameters is fastest with
-    one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it. It also lets threads that wait sleep
-    (``OMP_WAIT_POLICY=passive``, set before torch is imported): beside another program two that
-    spin make a large model's step three times as long.
+    one (``OMP_NUM_THREADS=1``), as ``turngym train`` has it. With several, let those that
+    wait sleep, as that does too (``OMP_WAIT_POLICY=passive``, set before torch is imported): where
+    they spin beside another program, a large model's step takes three times as long.
 
     Args:
         env_id: Id of a registered environment, or ``MODULE:Id-v0``; evaluated on its ``dev`` split

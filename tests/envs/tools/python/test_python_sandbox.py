@@ -57,7 +57,8 @@ def test_deep_recursion_ends_by_itself(sandbox: Sandbox) -> None:
     assert sandbox.error("def f(): f()\nf()").startswith("RecursionError")
     unlimited = "import sys; sys.setrecursionlimit(10**9)\ndef f(): f()\nf()"
     ended = sandbox(unlimited, memory_bytes=1 << 26)  # fills it in a second, 512 MiB in twenty
-    assert ended.status != 0 or ended.why == "timeout"  # a slow machine fills the stack too slowly
+    assert ended.status != 0
+    assert ended.why == "itself"
     assert sandbox("(" * 100_000).status != 0
     assert sandbox("x = " + "-" * 100_000 + "1").status != 0
 
