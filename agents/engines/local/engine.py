@@ -220,7 +220,7 @@ class TransformersEngine(CopiedEngine):
     @torch.inference_mode()
     def _step(self) -> None:
         """Admit what waits, and one token for every running row, in one pass or in two."""
-        if self._waiting and len(self._batch) < self._max_batch and self._admit():
+        if self._waiting and self._worth_a_pass() and self._admit():
             return
         if not len(self._batch):
             return
@@ -246,6 +246,15 @@ class TransformersEngine(CopiedEngine):
                 "cache_gib or lower max_tokens."
             )
         return job
+
+    def _worth_a_pass(self) -> bool:
+        """Whether there is room, and where steps are captured, as many requests wait as run.
+
+        A pass with prompts takes as long as many captured steps, and with short actions some
+        request waits in every step: admitted at once, they would leave no step to be captured.
+        """
+        least = len(self._batch) if self._forward.captures else 0
+        return len(self._waiting) >= least and len(self._batch) < self._max_batch
 
     def _admit(self) -> bool:
         """Give waiting requests rows, see :meth:`_choose`, and run their new tokens.

@@ -60,6 +60,11 @@ class Forward(Protocol):
         ...
 
     @property
+    def captures(self) -> bool:
+        """Whether decode steps cost far less than a pass with prompts, whatever is in them."""
+        ...
+
+    @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
         ...

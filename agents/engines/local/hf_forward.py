@@ -104,6 +104,7 @@ class HfForward:
 
     wants_front = True
     mixes = False
+    captures = False
 
     def __init__(
         self,

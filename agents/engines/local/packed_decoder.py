@@ -98,6 +98,11 @@ class FastDecoder:
         return self._kernel is not None
 
     @property
+    def captures(self) -> bool:
+        """Whether decode steps are captured, so that a pass with prompts costs many of them."""
+        return self._kernel is not None and self._graphs is not None and self._graphs.off is None
+
+    @property
     def vocabulary(self) -> int:
         """Number of logits."""
         return self._weights.head.out_features

@@ -2,9 +2,10 @@
 
 The rows of the pool are handed to ``torch.nn.attention.varlen.varlen_attn`` as pages of a paged
 cache, in place: a page is a stretch of a row, and the heads' stride does the rest. The call is
-CUDA's alone. :func:`paged_reference` computes the same on any device; before the kernel is used,
-:func:`prove_kernel` holds it to the reference on the device that it will run on, and whoever gets a
-reason instead of a kernel keeps to masks.
+CUDA's alone; where torch has none that takes pages (before 2.12), a Triton kernel of our own stands
+in for it, see :mod:`.paged_triton`. :func:`paged_reference` computes the same on any device; before
+a kernel is used, :func:`prove_kernel` holds it to the reference on the device that it will run on,
+and whoever gets a reason instead of a kernel keeps to masks.
 """
 
 from __future__ import annotations
@@ -185,21 +186,34 @@ def find_kernel(
         return f"varlen_attn is CUDA's alone, and the device is {device.type}"
     if dtype not in (torch.float16, torch.bfloat16):
         return f"varlen_attn computes in half precision, and the engine's format is {dtype}"
-    try:
-        from torch.nn.attention.varlen import varlen_attn
-    except ImportError:
-        return "this torch has no varlen_attn"
-    # one split gives a row the same numbers whatever else is in the batch
-    kernels = [partial(varlen_attn, num_splits=1), varlen_attn]
     reasons = []
-    for kernel in kernels:
+    for name, kernel in _kernels():
         windows = (None, PROVED_WINDOW) if windowed else (None,)
         proofs = (prove_kernel(kernel, device, dtype, heads, dim, window) for window in windows)
         reason = next((why for why in proofs if why is not None), None)
         if reason is None:
             return kernel
-        reasons.append(reason)
-    return reasons[0]
+        reasons.append(f"{name} {reason}")
+    return "; ".join(dict.fromkeys(reasons)) or "this torch has no varlen_attn, and no triton"
+
+
+def _kernels() -> list[tuple[str, Kernel]]:
+    """Return the kernels that there are by name, in the order in which they are tried."""
+    found: list[tuple[str, Kernel]] = []
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
+        pass
+    else:
+        # one split gives a row the same numbers whatever else is in the batch
+        found += [("varlen_attn", partial(varlen_attn, num_splits=1)), ("varlen_attn", varlen_attn)]
+    try:
+        from .paged_triton import attend_pages
+    except ImportError:
+        pass
+    else:
+        found.append(("the Triton kernel", attend_pages))
+    return found
 
 
 @torch.inference_mode()
@@ -219,12 +233,14 @@ def prove_kernel(
     keys, values = torch.randn(shape, generator=draws).to(device, dtype).unbind(0)
     move = lambda array: torch.from_numpy(array).to(device)  # noqa: E731
     where = Sequences.of(sizes, lengths, np.array([4, 0, 2, 1]), move)
-    try:
-        got = attend_paged(kernel, q, keys, values, where, window)
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as fault:
-        return f"varlen_attn refused: {(str(fault).strip().splitlines() or ['?'])[0][:200]}"
-    wanted = attend_paged(paged_reference, q, keys, values, where, window)
-    off = (got.float() - wanted.float()).abs()
-    if not bool(off.max() <= TOLERANCE):
-        return f"varlen_attn is {float(off.max()):.3g} off its reference over a paged cache"
+    ends = q[where.cuts[1:].long() - 1]
+    for queries, of in ((q, where), (ends, where.single())):  # prompts, and a decode step
+        try:
+            got = attend_paged(kernel, queries, keys, values, of, window)
+        except Exception as fault:  # noqa: BLE001 - whatever a compiler raises; masks do as well
+            return f"refused: {(str(fault).strip().splitlines() or ['?'])[0][:200]}"
+        wanted = attend_paged(paged_reference, queries, keys, values, of, window)
+        off = (got.float() - wanted.float()).abs()
+        if not bool(off.max() <= TOLERANCE):
+            return f"is {float(off.max()):.3g} off its reference over a paged cache"
     return None

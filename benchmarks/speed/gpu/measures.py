@@ -32,6 +32,8 @@ from ....algos.training.trainer import Trainer
 from .scale import Scale, Shape, tokenizer
 
 OPTIONAL = ("peft", "liger_kernel", "vllm", "bitsandbytes", "flash_attn", "numba", "gguf")
+DRAWN = 16
+"""Tokens per request that are drawn on the CPU as well."""
 BACKENDS = {-1: "none", 0: "math", 1: "flash", 2: "efficient", 3: "cudnn", 4: "other"}
 WIDTHS = 64
 """Widths of the keys are rounded to a multiple of it, so that shapes come again."""
@@ -173,18 +175,31 @@ def correctness(scale: Scale) -> Table:
     del exact, half
     why = _learner(scale, scale.first, torch.float32).models.unshared_because
     judge("prefixes are shared", why or "yes", "yes", why is None)
-    asked = _requests(scale, min(8, scale.rows), scale.new, 0)
+    asked = _requests(scale, min(8, scale.rows), min(DRAWN, scale.new), 0)
     net = scale.net(scale.first, torch.float32)
     here = _completions(_engine(scale, net.cpu(), "float32"), [[one] for one in asked])
     there = _completions(_engine(scale, net.to(scale.device), "float32"), [asked])
-    same = sum(a.ids.tolist() == b.ids.tolist() for a, b in zip(here, there, strict=True))
+    turned = [_first_difference(a, b) for a, b in zip(here, there, strict=True)]
+    same, wrong = turned.count(0), sum(abs(n) > 1 for n in turned)
     what = f"seeds on the CPU, one at a time, against {scale.device}, together: same actions"
-    judge(what, f"{same} of {len(here)}", "all", same == len(here))
+    found = f"{same} of {len(here)}, {wrong} other than by a neighbouring token"
+    judge(what, found, "rounding alone", wrong == 0)
     off = _engine_against_learner(scale)
     rows.append(("engine against learner, both bfloat16", f"{off:.4f} nats", "", ""))
     note = f"A run says so when engine and learner differ by more than {ALARM} nats in the mean."
     head = ("what", "found", "allowed", "holds")
     return Table("Correctness", head, tuple(rows), tuple(failed), note)
+
+
+def _first_difference(a: Completion, b: Completion) -> int:
+    """Return how far apart the first two tokens are that differ; 0 where none do.
+
+    Tokens are drawn in the order of their ids: a number so close to the bound between two of them
+    that rounding decides draws the neighbour. Of 151,936 equally likely ones each is 6e-6 wide.
+    """
+    n = min(len(a.ids), len(b.ids))
+    differs = np.flatnonzero(a.ids[:n] != b.ids[:n])
+    return int(b.ids[differs[0]] - a.ids[differs[0]]) if len(differs) else 0
 
 
 def _gradient(

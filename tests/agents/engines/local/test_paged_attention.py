@@ -153,7 +153,7 @@ def test_the_reference_proves_itself_and_others_are_refused() -> None:
         raise RuntimeError("Paged KV cache block size must be divisible by 512\nmore")
 
     reason = prove_kernel(refuses, *given)
-    assert reason == "varlen_attn refused: Paged KV cache block size must be divisible by 512"
+    assert reason == "refused: Paged KV cache block size must be divisible by 512"
 
 
 def test_where_there_is_no_kernel_the_reason_is_named() -> None:
@@ -174,3 +174,17 @@ def test_the_kernel_of_a_gpu_gives_the_reference_s_numbers(
 ) -> None:
     found = find_kernel(torch.device("cuda"), torch.bfloat16, heads, dim)
     assert not isinstance(found, str), found
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("window", [None, 1, 33, 300])
+@pytest.mark.parametrize(
+    ("heads", "dim"), [((9, 3), 64), ((14, 2), 64), ((3, 3), 80), ((40, 2), 128)]
+)
+def test_our_own_kernel_gives_the_reference_s_numbers(
+    heads: tuple[int, int], dim: int, window: int | None
+) -> None:
+    attend_pages = pytest.importorskip("turngym.agents.engines.local.paged_triton").attend_pages
+    for dtype in (torch.bfloat16, torch.float16):
+        assert prove_kernel(attend_pages, torch.device("cuda"), dtype, heads, dim, window) is None

@@ -209,6 +209,32 @@ def test_captured_steps_sample_the_same_tokens(monkeypatch: pytest.MonkeyPatch) 
         same(a, b)
 
 
+@pytest.mark.parametrize("captured", [True, False])
+def test_prompts_wait_for_one_another_where_steps_are_captured(
+    captured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [request(p, seed=i, max_tokens=2 + 3 * (i % 4)) for i, p in enumerate(prompts(24))]
+    plain = on_gpu("pages", net_of("pages"), max_batch=8)
+    eng, _, _ = with_graphs(monkeypatch, 8)
+    if not captured:
+        forward: Any = eng._forward
+        forward._graphs = None
+    fed: list[tuple[int, int]] = []
+    admit = eng._admit
+
+    def admitted() -> bool:
+        fed.append((len(eng._waiting), len(eng._batch)))
+        return admit()
+
+    monkeypatch.setattr(eng, "_admit", admitted)
+    for r, done in zip(asked, ask(eng, *asked), strict=True):
+        same(done, ask(plain, r)[0])
+    # while many wait every end is a reason; later, as many as run must wait
+    few = [(waiting, running) for waiting, running in fed if waiting < running]
+    assert bool(few) != captured
+    assert len(fed) > 2
+
+
 def test_rows_that_pad_a_step_write_where_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     for max_context in (100, 300):
         eng, _, _ = with_graphs(monkeypatch, 8, max_context=max_context)

@@ -227,8 +227,8 @@ def test_flex_attention_on_cuda_of_long_packs_and_wide_heads() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_flex_attention_on_cuda(dtype: torch.dtype) -> None:
-    for seed in range(3):
-        pack = packed(seed, groups=6, turns=12)
+    packs = [packed(seed, groups=6, turns=12) for seed in range(3)]
+    for pack in [*packs, forked(0, 40), forked(1, 100)]:  # short ones have kernels of their own
         made = {}
         for how in ("flex", "mask"):
             rng = torch.Generator().manual_seed(0)
@@ -241,8 +241,10 @@ def test_flex_attention_on_cuda(dtype: torch.dtype) -> None:
             out.float().square().sum().backward()
             made[how] = [out, *(t.grad for t in inputs)]
         for mine, wanted in zip(made["flex"], made["mask"], strict=True):
-            loose = 2e-2 if dtype == torch.bfloat16 else 2e-3
-            torch.testing.assert_close(mine, wanted, rtol=loose, atol=loose)
+            if dtype == torch.bfloat16:  # single numbers are off by a bit of large gradients
+                assert (mine - wanted).float().norm() < 1e-2 * wanted.float().norm()
+            else:
+                torch.testing.assert_close(mine, wanted, rtol=2e-3, atol=2e-3)
 
 
 # ---------------------------------------------------------------- models
