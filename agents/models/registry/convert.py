@@ -16,6 +16,8 @@ from .gguf_header import GgufHeader
 
 OnShare = Callable[[float, str], None]
 """Called with the share that is done, in [0, 1], and what is being done."""
+_SPECIAL = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+"""Special tokens by their role, as GGUF files name them."""
 _WEIGHTS_END, _TOKENIZER_END = 0.7, 0.8
 _PROBE = "Question: who wrote it?\n<think> look </think>  12\t{\"a\": 'é'}\n"
 _FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, IndexError)
@@ -63,7 +65,7 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
             )
             model, report = loaded
         on_share(_WEIGHTS_END, "tokenizer")
-        tokenizer = AutoTokenizer.from_pretrained(str(path.parent), **here)
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(path.parent), **here)
     except _FAULTS as fault:
         raise BadValueError(_describe(path, header, fault)) from fault
     if missing := sorted(report["missing_keys"]):
@@ -71,6 +73,7 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
             f"{path}: the file lacks {len(missing)} tensors of a {type(model).__name__} "
             f"({', '.join(missing[:3])}, …); it is no whole language model."
         )
+    _set_special_tokens(tokenizer, header)
     context = int(getattr(model.config, "max_position_embeddings", 0)) or None
     if context is not None:
         tokenizer.model_max_length = context
@@ -97,6 +100,14 @@ def _unpacked() -> dict[str, Any]:
     except ImportError:
         return {}
     return {"quantization_config": GgufConfig(dequantize=True)}
+
+
+def _set_special_tokens(tokenizer: Any, header: GgufHeader) -> None:
+    """Name the special tokens that the file names: transformers 5.17 takes others of SmolLM2's."""
+    for role, key in _SPECIAL.items():
+        number = header.metadata.get(f"tokenizer.ggml.{key}_token_id")
+        if number is not None:
+            setattr(tokenizer, f"{role}_token", tokenizer.convert_ids_to_tokens(int(number)))
 
 
 def _check_tokenizer(path: Path, made: Any, read: Any) -> None:
