@@ -264,6 +264,17 @@ def _invert(masses: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     return line * columns + column
 
 
+def drawn_side_by_side(a: int, b: int, vocabulary: int) -> bool:
+    """Whether no token lies between two in the order of drawing, see :func:`_invert`.
+
+    Rounding can turn one into the other where a number falls on the bound between them.
+    """
+    columns = math.gcd(vocabulary, _COLUMNS)
+    lines = vocabulary // columns
+    place = [token % columns * lines + token // columns for token in (a, b)]
+    return abs(place[0] - place[1]) == 1
+
+
 def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the first index whose cumulative mass exceeds ``uniform`` times the total, ``[rows]``.
 

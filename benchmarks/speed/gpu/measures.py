@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ....agents.engines.base import Completion, Request, Sampling
 from ....agents.engines.local.engine import TransformersEngine
+from ....agents.engines.sampling import drawn_side_by_side
 from ....algos.core.forest import Forest
 from ....algos.core.protocols import Credits
 from ....algos.core.recipe import Recipe
@@ -180,9 +181,9 @@ def correctness(scale: Scale) -> Table:
     here = _completions(_engine(scale, net.cpu(), "float32"), [[one] for one in asked])
     there = _completions(_engine(scale, net.to(scale.device), "float32"), [asked])
     turned = [_first_difference(a, b) for a, b in zip(here, there, strict=True)]
-    same, wrong = turned.count(0), sum(abs(n) > 1 for n in turned)
+    wrong = sum(d is not None and not drawn_side_by_side(*d, scale.vocabulary) for d in turned)
     what = f"seeds on the CPU, one at a time, against {scale.device}, together: same actions"
-    found = f"{same} of {len(here)}, {wrong} other than by a neighbouring token"
+    found = f"{turned.count(None)} of {len(here)}, {wrong} other than by a neighbouring token"
     judge(what, found, "rounding alone", wrong == 0)
     off = _engine_against_learner(scale)
     rows.append(("engine against learner, both bfloat16", f"{off:.4f} nats", "", ""))
@@ -191,15 +192,15 @@ def correctness(scale: Scale) -> Table:
     return Table("Correctness", head, tuple(rows), tuple(failed), note)
 
 
-def _first_difference(a: Completion, b: Completion) -> int:
-    """Return how far apart the first two tokens are that differ; 0 where none do.
+def _first_difference(a: Completion, b: Completion) -> tuple[int, int] | None:
+    """Return the first two tokens that differ; None where none do.
 
-    Tokens are drawn in the order of their ids: a number so close to the bound between two of them
-    that rounding decides draws the neighbour. Of 151,936 equally likely ones each is 6e-6 wide.
+    A number so close to the bound between two tokens that rounding decides draws either; each of
+    151,936 equally likely ones is 6e-6 wide.
     """
     n = min(len(a.ids), len(b.ids))
     differs = np.flatnonzero(a.ids[:n] != b.ids[:n])
-    return int(b.ids[differs[0]] - a.ids[differs[0]]) if len(differs) else 0
+    return (int(a.ids[differs[0]]), int(b.ids[differs[0]])) if len(differs) else None
 
 
 def _gradient(

@@ -10,7 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from turngym.agents.engines import sampling
-from turngym.agents.engines.sampling import Draws, DrawSettings, draw, uniforms
+from turngym.agents.engines.sampling import (
+    Draws,
+    DrawSettings,
+    draw,
+    drawn_side_by_side,
+    uniforms,
+)
 from turngym.envs.core.errors import BadValueError
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -24,6 +30,15 @@ def knobs(n: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) 
 
 def grid(n: int) -> np.ndarray:
     return ((np.arange(n) + 0.5) / n).astype(np.float32)
+
+
+@pytest.mark.parametrize("size", [2, 7, 64, 66, 130, 1000])
+def test_tokens_lie_side_by_side_where_the_next_number_draws_the_next(size: int) -> None:
+    tokens = draw(torch.zeros(size, size), knobs(size), grid(size)).tokens.tolist()
+    assert sorted(tokens) == list(range(size))
+    for i, a in enumerate(tokens):
+        near = [b for b in tokens if drawn_side_by_side(a, b, size)]
+        assert sorted(near) == sorted(tokens[max(0, i - 1) : i] + tokens[i + 1 : i + 2])
 
 
 @settings(max_examples=40, deadline=None)
