@@ -2,7 +2,7 @@
 
 The rows of the pool are handed to ``torch.nn.attention.varlen.varlen_attn`` as pages of a paged
 cache, in place: a page is a stretch of a row, and the heads' stride does the rest. The call is
-CUDA's alone; where torch has none that takes pages (before 2.12), a Triton kernel of our own stands
+CUDA's alone; where torch has none that takes pages (as 2.11), a Triton kernel of our own stands
 in for it, see :mod:`.paged_triton`. :func:`paged_reference` computes the same on any device; before
 a kernel is used, :func:`prove_kernel` holds it to the reference on the device that it will run on,
 and whoever gets a reason instead of a kernel keeps to masks.

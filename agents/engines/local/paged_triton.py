@@ -1,10 +1,10 @@
-"""Attention over a paged cache as a Triton kernel: what ``varlen_attn`` is where it takes no pages.
+"""Attention over a paged cache as a Triton kernel, for a torch whose own takes no pages.
 
-``torch.nn.attention.varlen.varlen_attn`` knows paged caches from torch 2.12 on. Before that, or on
-cards that it refuses, this kernel takes its place, under the same laws: one call for all rows,
-nothing padded or copied, and a row's numbers do not depend on what else is in the batch, since its
-keys are never split between programs. It is the online softmax of FlashAttention (Dao et al. 2022,
-algorithm 1) with the queries of one key head as lines of one product.
+``torch.nn.attention.varlen.varlen_attn`` takes paged caches in torch 2.13, not yet in 2.11. Where
+it does not, this kernel takes its place, under the same laws: one call for all rows, nothing padded
+or copied, and a row's numbers do not depend on what else is in the batch, since its keys are never
+split between programs. It is the online softmax of FlashAttention (Dao et al. 2022, algorithm 1)
+with the queries of one key head as lines of one product.
 """
 
 # pyright: reportMissingImports=false, reportMissingParameterType=false, reportIndexIssue=false
