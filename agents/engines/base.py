@@ -237,6 +237,7 @@ class EngineSource:
         max_context: Maximum tokens of context and action together; None is the model's own limit.
         device: Where the model is put.
         elsewhere: Whether the engine samples there though the learner's model is not there.
+        cache_gib: Memory for keys and values at most; None is the engine's own choice.
         cuda_graphs: Whether decode steps may be captured as CUDA graphs.
         own: The settings of this engine alone; None where it has none.
     """
@@ -249,6 +250,7 @@ class EngineSource:
     max_context: int | None = None
     device: str = "auto"
     elsewhere: bool = False
+    cache_gib: float | None = None
     cuda_graphs: bool = True
     own: Any = None
 

@@ -101,6 +101,9 @@ class EngineSettings:
         max_context: Maximum tokens of context and action together; left out: the model's own
             limit.
         device: Where the model runs: auto, cpu or cuda.
+        cache_gib: Memory that the engine transformers takes for keys and values at most, for
+            several programs on one card or a small machine; left out: on CUDA what the learner
+            leaves, on a CPU 2.
         cuda_graphs: Let the engine transformers capture decode steps as CUDA graphs, where its
             model runs on CUDA; off, every kernel is launched on its own.
         vllm: Settings of the engine vllm.
@@ -112,6 +115,7 @@ class EngineSettings:
     max_batch: int = 64
     max_context: int | None = None
     device: str = "auto"
+    cache_gib: float | None = None
     cuda_graphs: bool = True
     vllm: VllmSettings = field(default_factory=VllmSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
@@ -119,6 +123,17 @@ class EngineSettings:
     def __post_init__(self) -> None:
         if self.max_batch < 1:
             raise BadValueError(f"engine: max_batch is {self.max_batch}; expected at least 1.")
+        if self.cache_gib is not None:
+            if not self.cache_gib > 0:
+                raise BadValueError(
+                    f"engine: cache_gib is {self.cache_gib}; expected more than 0 (--cache-gib)."
+                )
+            if self.engine != "transformers":
+                raise BadValueError(
+                    f"engine: cache_gib is {self.cache_gib}, which is a setting of the engine "
+                    f"'transformers', and the engine is {self.engine!r}. Leave it out (vLLM's: "
+                    "--vllm.cache-gib on a CPU, --vllm.gpu-memory-frac on CUDA)."
+                )
         if not self.cuda_graphs and self.engine != "transformers":
             raise BadValueError(
                 f"engine: cuda_graphs is off, which is a setting of the engine 'transformers', and "
@@ -184,6 +199,7 @@ def build_engine(
         max_context=settings.max_context,
         device=settings.device if device is None else str(device),
         elsewhere=device is not None,
+        cache_gib=settings.cache_gib,
         cuda_graphs=settings.cuda_graphs,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )

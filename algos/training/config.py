@@ -233,6 +233,8 @@ class TrainConfig(TrainSettings):
             del found["vllm"]["tensor_parallel"]
         if self.http == HttpSettings():  # likewise
             del found["http"]
+        if self.cache_gib is None:  # likewise
+            del found["cache_gib"]
         if self.cuda_graphs:  # likewise
             del found["cuda_graphs"]
         return {**found, "model_digest": model_digest}

@@ -250,8 +250,7 @@ class TransformersEngine(CopiedEngine):
     def _worth_a_pass(self) -> bool:
         """Whether there is room, and where steps are captured, as many requests wait as run.
 
-        A pass with prompts takes as long as many captured steps, and with short actions some
-        request waits in every step: admitted at once, they would leave no step to be captured.
+        Short actions would leave none of these, which cost a fraction of a pass with prompts.
         """
         least = len(self._batch) if self._forward.captures else 0
         return len(self._waiting) >= least and len(self._batch) < self._max_batch
@@ -498,6 +497,7 @@ def build(source: EngineSource) -> TransformersEngine:
         max_batch=source.max_batch,
         dtype=source.dtype,
         max_context=source.max_context,
+        cache_gib=source.cache_gib,
         cuda_graphs=source.cuda_graphs,
         device=source.device if source.elsewhere else None,
         owned=model is None,

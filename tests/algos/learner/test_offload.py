@@ -131,9 +131,10 @@ def test_playing_ahead_is_refused_and_the_file_of_other_runs_stays() -> None:
         config(__file__, learner=LearnerSettings(offload=True), max_lag=0)  # type: ignore[arg-type]
     plain: TrainConfig = config(__file__)  # type: ignore[arg-type]
     assert "offload" not in plain.resolved("")["learner"]
-    assert "cuda_graphs" not in plain.resolved("")  # nor does a setting of later
-    other = config(__file__, cuda_graphs=False)  # type: ignore[arg-type]
+    assert not {"cuda_graphs", "cache_gib"} & set(plain.resolved(""))  # nor do settings of later
+    other = config(__file__, cuda_graphs=False, cache_gib=0.5)  # type: ignore[arg-type]
     assert other.resolved("")["cuda_graphs"] is False
+    assert other.resolved("")["cache_gib"] == 0.5
     moved = config(__file__, learner=LearnerSettings(offload=True))  # type: ignore[arg-type]
     assert moved.resolved("")["learner"]["offload"] is True
 

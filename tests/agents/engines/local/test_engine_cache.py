@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from helpers.engine_help import FAMILIES, ask, engine, prompts, request, same
+from helpers.engine_help import FAMILIES, TOKENIZER, ask, engine, prompts, request, same
 from helpers.small_models import model
 
+from turngym.agents.engines.factory import EngineSettings, build_engine
 from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
 from turngym.envs.core.errors import BadValueError, EpisodeError
 
@@ -124,6 +125,21 @@ def test_a_tight_memory_budget_makes_requests_wait() -> None:
     same(ask(eng, long)[0], ask(engine(net), long)[0])
     with pytest.raises(BadValueError, match="cache_gib"):
         ask(engine(net, cache_gib=per_token * 70 / 2**30), long)
+
+
+def test_the_settings_bound_the_cache_of_this_engine_alone() -> None:
+    net = model("Qwen2")
+    row = engine(net)._forward.shape.bytes_per_token * 64
+    settings = EngineSettings(cache_gib=3 * row / 2**30, device="cpu")
+    eng: Any = build_engine("", TOKENIZER, settings, learner=net)
+    asked = [request(p, seed=i, max_tokens=12) for i, p in enumerate(prompts(9))]
+    for r, d in zip(asked, ask(eng, *asked), strict=True):
+        same(d, ask(engine(net), r)[0])
+    assert 1 <= eng._pool.rows <= 3
+    with pytest.raises(BadValueError, match=r"cache_gib is 0; expected more"):
+        EngineSettings(cache_gib=0)
+    with pytest.raises(BadValueError, match=r"the engine is 'vllm'.*--vllm\.gpu-memory-frac"):
+        EngineSettings(engine="vllm", cache_gib=4.0)
 
 
 def test_a_wrong_handle_is_harmless() -> None:
