@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
-from .attention import avoid_planned_kernels
+from .device_memory import prepare_card
 from .lora import base_of, load_adapters, merged
 from .registry.fetch import is_registry_model, model_folder
 
@@ -137,7 +137,7 @@ def load_model(
             f"{where}: the weights lack {len(missing)} tensors of {type(model).__name__} "
             f"({', '.join(missing[:3])}, …); is this the folder of a causal language model?"
         )
-    avoid_planned_kernels(place)
+    prepare_card(place)
     return model.to(place).eval()
 
 

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...agents.models.attention import avoid_planned_kernels, set_attention
+from ...agents.models.attention import set_attention
+from ...agents.models.device_memory import prepare_card
 from ...agents.models.loading import context_limit, load_model, warn_of_emulation
 from ...agents.models.out_of_memory import explain_out_of_memory
 from ...agents.models.size import count_weights
@@ -91,7 +92,7 @@ class Models:
         self.team = team or Team()
         device = self.team.begin(policy)
         self.policy = policy.eval()
-        avoid_planned_kernels(next(policy.parameters()).device)
+        prepare_card(next(policy.parameters()).device)
         self.settings = settings
         self._name, self._temperature = recipe.name, recipe.temperature
         self.tokens = TokenModel(

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
+from ...agents.models.device_memory import SHARE, share_of_each
 from .jobs import Job
 
 GRACE_S = 60.0
@@ -62,6 +63,7 @@ class ProcessExecutor:
         workers: Processes.
         logs: Folder of their output, one file each.
         gpus: GPUs as ``CUDA_VISIBLE_DEVICES`` names them, dealt out in turn; empty for none.
+            Where there are fewer than workers, each worker takes its share of a card's memory.
         environment: Further environment variables of the workers.
         jobs_per_worker: Jobs after which a worker is replaced by a new process.
     """
@@ -77,11 +79,7 @@ class ProcessExecutor:
         self._logs = logs
         self._jobs_per_worker = jobs_per_worker
         self._environments = [
-            {
-                **os.environ,
-                **(environment or {}),
-                **({"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} if gpus else {}),
-            }
+            {**os.environ, **(environment or {}), **_card_of(i, workers, gpus)}
             for i in range(workers)
         ]
         self._workers: list[_Worker | None] = [None] * workers
@@ -131,6 +129,16 @@ class ProcessExecutor:
             worker.end(max(0.1, until - time.monotonic()))
             worker.close()
         self._workers = [None] * len(self._workers)
+
+
+def _card_of(worker: int, workers: int, gpus: Sequence[str]) -> dict[str, str]:
+    """Return what a worker finds in its environment about its card, and its share of it."""
+    if not gpus:
+        return {}
+    at = worker % len(gpus)
+    beside = len(range(at, workers, len(gpus)))
+    shared = {SHARE: str(share_of_each(beside))} if beside > 1 else {}
+    return {"CUDA_VISIBLE_DEVICES": gpus[at], **shared}
 
 
 class _Worker:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ....envs.core.errors import BadValueError, EpisodeError
-from ...models.attention import avoid_planned_kernels
+from ...models.device_memory import cache_bytes, device_memory, prepare_card
 from ...models.loading import (
     check_context,
     check_match,
@@ -110,7 +110,7 @@ class TransformersEngine(CopiedEngine):
             check_context(model, max_context)
         longest = max_context or context_limit(model) or _UNBOUNDED_CONTEXT
         place = next(model.parameters()).device if device is None else torch.device(device)
-        avoid_planned_kernels(place)
+        prepare_card(place)
         graphs = DecodeGraphs(max_batch) if cuda_graphs and place.type == "cuda" else None
         form = resolve_dtype(dtype, place)
         self._forward = choose_forward(model, form, longest, graphs, place, owned=owned)
@@ -582,19 +582,3 @@ class CacheNeeds:
                 "--lora-rank)."
             )
         return min(left, self.most)
-
-
-def device_memory(device: torch.device) -> tuple[int, int]:
-    """Return free and total bytes of a CUDA device; what torch keeps unused counts as free."""
-    free, total = torch.cuda.mem_get_info(device)
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return free + unused, total
-
-
-def cache_bytes(gib: float | None, device: torch.device) -> int:
-    """Memory for keys and values: 2 GiB on a CPU, half of what is free on CUDA, or as asked."""
-    if gib is not None:
-        return int(gib * 2**30)
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0] // 2
-    return 2 * 2**30

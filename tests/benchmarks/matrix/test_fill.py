@@ -253,6 +253,11 @@ def test_each_worker_sees_its_gpu(tmp_path: Path) -> None:
     workers = ProcessExecutor(3, tmp_path, gpus=("0", "GPU-abc"))
     seen = [environment["CUDA_VISIBLE_DEVICES"] for environment in workers._environments]
     assert seen == ["0", "GPU-abc", "0"]
+    # two of them are on one card at the same time: each has its share of the card's memory
+    shares = [environment.get("TURNGYM_GPU_SHARE") for environment in workers._environments]
+    assert shares == ["0.47", None, "0.47"]
+    alone = ProcessExecutor(2, tmp_path)._environments
+    assert [environment.get("TURNGYM_GPU_SHARE") for environment in alone] == [None, None]
 
 
 @pytest.mark.slow
