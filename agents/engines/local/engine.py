@@ -51,6 +51,8 @@ _UNBOUNDED_CONTEXT = 32_768
 _LEAST_ROWS = 24
 """Contexts that the cache of a large model on a CPU has room for if it can: with 16 rows it has
 enough to do at a time, and some are with their environments."""
+_PATIENCE = 16
+"""Captured steps that prompts wait for one another at most."""
 _SHARED = 64
 """Tokens that are worth being copied from another's context, or a step's wait for them."""
 
@@ -142,6 +144,7 @@ class TransformersEngine(CopiedEngine):
         self._max_batch = max_batch
         self._waiting: list[Job] = []
         self._batch = Batch()
+        self._since = 0  # steps since prompts were last read
 
     def release(self, cache: int | None) -> None:
         """The handle will not be used again."""
@@ -224,6 +227,7 @@ class TransformersEngine(CopiedEngine):
             return
         if not len(self._batch):
             return
+        self._since += 1
         batch, pool = self._batch, self._pool
         if self._forward.wants_front and pool.compact(slack=max(4, len(batch) // 4)):
             batch.locate()
@@ -250,9 +254,11 @@ class TransformersEngine(CopiedEngine):
     def _worth_a_pass(self) -> bool:
         """Whether there is room, and where steps are captured, as many requests wait as run.
 
-        Short actions would leave none of these, which cost a fraction of a pass with prompts.
+        Short actions would leave none of these, which cost a fraction of a pass with prompts. No
+        request waits longer than some of these steps, however long the running ones go on.
         """
-        least = len(self._batch) if self._forward.captures else 0
+        patient = self._forward.captures and self._since < _PATIENCE
+        least = len(self._batch) if patient else 0
         return len(self._waiting) >= least and len(self._batch) < self._max_batch
 
     def _admit(self) -> bool:
@@ -264,6 +270,7 @@ class TransformersEngine(CopiedEngine):
         admitted, feeds, twins = self._choose()
         if not admitted:
             return False
+        self._since = 0
         self._waiting = [job for job in self._waiting if job.row is None]
         old = len(self._batch)
         logits, running = self._prefill(feeds, self._next_pieces() if self._forward.mixes else [])

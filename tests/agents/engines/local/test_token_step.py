@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from typing import Any
 
@@ -233,6 +234,40 @@ def test_prompts_wait_for_one_another_where_steps_are_captured(
     few = [(waiting, running) for waiting, running in fed if waiting < running]
     assert bool(few) != captured
     assert len(fed) > 2
+
+
+def test_no_prompt_waits_longer_than_some_captured_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    eng, _, _ = with_graphs(monkeypatch, 8)
+    waited: list[int] = []
+    admit, step = eng._admit, eng._step
+
+    def admitted() -> bool:
+        waited.append(eng._since)
+        return admit()
+
+    monkeypatch.setattr(eng, "_admit", admitted)
+
+    async def talk_late() -> list[Completion]:
+        long = [request(p, seed=i, max_tokens=40) for i, p in enumerate(prompts(4))]
+        running = [asyncio.ensure_future(eng.generate(one)) for one in long]
+        late: list[asyncio.Future[Completion]] = []
+        steps = 0
+
+        def counted() -> None:
+            nonlocal steps
+            steps += 1
+            if steps == 3:
+                late.append(asyncio.ensure_future(eng.generate(request([5, 6, 7], max_tokens=3))))
+            step()
+
+        monkeypatch.setattr(eng, "_step", counted)
+        done = await asyncio.gather(*running)
+        return [*done, await late[0]]
+
+    done = asyncio.run(talk_late())
+    assert waited[1] == module._PATIENCE  # four run and one waits: not before
+    plain = on_gpu("pages", net_of("pages"))
+    same(done[-1], ask(plain, request([5, 6, 7], max_tokens=3))[0])
 
 
 def test_rows_that_pad_a_step_write_where_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
