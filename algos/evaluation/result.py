@@ -98,7 +98,10 @@ class RunResult(BaseModel):
     ``imitated_tokens`` are the tokens of the expert's actions that the starting model imitated
     before; absent where there was no warm start. ``engine_apart_nats`` is how far the engine's
     log-probabilities of sampled tokens were from the learner's: the mean over steps of
-    ``update/logprob_diff_mean_nats``; absent where no step measured it.
+    ``update/logprob_diff_mean_nats``; absent where no step measured it. ``context_full_frac`` and
+    ``cut_actions_frac`` are the means over steps of ``rollout/overflow_frac``, the share of paths
+    that ended because their context was full, and of ``rollout/cut_actions_frac``, the share of
+    actions that ran into the length limit; absent where none did.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -116,12 +119,14 @@ class RunResult(BaseModel):
     env_turns: int = Field(ge=0)
     seconds: float = Field(ge=0)
     engine_apart_nats: float | None = Field(default=None, ge=0)
+    context_full_frac: float | None = Field(default=None, gt=0, le=1)
+    cut_actions_frac: float | None = Field(default=None, gt=0, le=1)
     before: list[SetScore]
     after: list[SetScore]
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
-        optional = ("imitated_tokens", "engine_apart_nats")
+        optional = ("imitated_tokens", "engine_apart_nats", "context_full_frac", "cut_actions_frac")
         absent = {name for name in optional if getattr(self, name) is None}
         write_json(path, self.model_dump(by_alias=True, exclude=absent))
 

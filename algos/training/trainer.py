@@ -526,7 +526,11 @@ class Trainer(Closing):
         rows, counters, start = self.writer.rows(), self.counters, self.config.warm_start
         where = {s.name: (s.base_env.name, s.split) for s in self.sets}
         heat = self.config.eval_temperature
-        apart = [row[APART_METRIC] for row in rows if APART_METRIC in row]
+        mean_of = {
+            key: fmean(found)
+            for key in (APART_METRIC, "rollout/overflow_frac", "rollout/cut_actions_frac")
+            if (found := [row[key] for row in rows if key in row])
+        }
         return RunResult(
             recipe=self.config.recipe.name,
             env_id=self.config.env.id,
@@ -539,7 +543,9 @@ class Trainer(Closing):
             imitated_tokens=None if start is None else start.action_tokens,
             env_turns=counters.turns,
             seconds=counters.seconds,
-            engine_apart_nats=fmean(apart) if apart else None,
+            engine_apart_nats=mean_of.get(APART_METRIC),
+            context_full_frac=mean_of.get("rollout/overflow_frac") or None,
+            cut_actions_frac=mean_of.get("rollout/cut_actions_frac") or None,
             before=scores_at(rows, 0, where, heat),
             after=scores_at(rows, counters.step, where, heat),
         )

@@ -86,6 +86,8 @@ class ExecutorOptions:
 KEYED = ("--env-arg", "--recipe-arg")
 """Options that the name in their value distinguishes."""
 DEFAULT_STEPS = 100
+WORTH_SAYING = 0.01
+"""Share of paths or actions that a limit cut, from which on a run tells it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,6 +310,10 @@ def print_result(result: RunResult, folder: Path) -> None:
     )
     if (apart := result.engine_apart_nats) is not None:
         say(f"engine and learner differ by {apart:.4f} nats a sampled token in the mean")
+    if (full := result.context_full_frac or 0.0) >= WORTH_SAYING:
+        say(f"{full:.0%} of the paths ended because their context was full (--max-context)")
+    if (cut := result.cut_actions_frac or 0.0) >= WORTH_SAYING:
+        say(f"{cut:.0%} of the actions were cut at their limit (--max-tokens)")
     if result.imitated_tokens is not None:
         say(f"before them {result.imitated_tokens:,} tokens of the expert's actions were imitated")
     for label, name in (

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 sys.path[:0] = sys.argv[3:]
 from helpers import letters_world, training_runs
 from pathlib import Path
+from statistics import fmean
 from turngym.algos.training.config import Budget
 from turngym.algos.learner import importance_weights
 from turngym.algos.learner.settings import LearnerSettings
@@ -289,6 +291,25 @@ def test_the_result_says_how_far_engine_and_learner_are_apart(
     assert len(rows) == 2
     assert result.engine_apart_nats == pytest.approx(sum(rows) / 2)
     assert RunResult.read(tmp_path / "result.json") == result
+
+
+def test_the_result_says_what_limits_cut(tiny_model: Path, tmp_path: Path) -> None:
+    short = config(tiny_model, budget=Budget(steps=2), evals=(), max_tokens=4, max_context=13)
+    result = run(short, tmp_path / "short")
+    rows = read_metrics(tmp_path / "short" / "metrics.jsonl")
+    for found, key in (
+        (result.context_full_frac, "rollout/overflow_frac"),
+        (result.cut_actions_frac, "rollout/cut_actions_frac"),
+    ):
+        assert found == pytest.approx(fmean(row[key] for row in rows if key in row))
+        assert found is not None
+        assert found > 0.01
+    assert RunResult.read(tmp_path / "short" / "result.json") == result
+    told = json.loads((tmp_path / "short" / "result.json").read_text())
+    long = config(tiny_model, budget=Budget(steps=1), evals=(), max_context=512)
+    assert run(long, tmp_path / "long").context_full_frac is None
+    assert "context_full_frac" in told
+    assert "context_full_frac" not in (tmp_path / "long" / "result.json").read_text()
 
 
 # ---------------------------------------------------------------- broken worlds, bad input

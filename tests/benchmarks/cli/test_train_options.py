@@ -18,6 +18,7 @@ from turngym.agents.models.registry.fetch import _folder_of
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
 from turngym.agents.warm_start.settings import StarterProgress, StarterSettings
+from turngym.algos.evaluation.result import RunResult
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
@@ -26,7 +27,7 @@ from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.cli.model_options import fitting_size, made_for, model_path, starter
-from turngym.benchmarks.cli.train import Command, configure, default_command
+from turngym.benchmarks.cli.train import Command, configure, default_command, print_result
 from turngym.envs.core.env import TextEnv
 from turngym.envs.core.episode import Outcome
 from turngym.envs.core.errors import BadValueError, DataError
@@ -310,3 +311,24 @@ def test_a_recipe_that_is_not_registered_so_is_refused(
     assert main(["train", "--config", str(file)]) == 2
     assert "credit.type differ" in capsys.readouterr().err.replace("\n", " ")
     assert (TrainSettings().seed, LearnerSettings().optimizer) == (0, "adamw")
+
+
+@pytest.mark.parametrize(
+    ("full", "cut", "told"),
+    [
+        (0.19, 0.004, ["19% of the paths ended because their context was full (--max-context)"]),
+        (None, 0.25, ["25% of the actions were cut at their limit (--max-tokens)"]),
+        (0.001, None, []),
+    ],
+)
+def test_a_run_tells_what_its_limits_cut(
+    full: float | None, cut: float | None, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = dict.fromkeys(("steps", "sampled_tokens", "env_turns", "seconds", "seed"), 1)
+    names = dict.fromkeys(("recipe", "env_id", "config_digest", "model_digest"), "x")
+    limits = {"context_full_frac": full, "cut_actions_frac": cut}
+    result = RunResult(**counts, **names, **limits, before=[], after=[])  # type: ignore[arg-type]
+    print_result(result, Path("run"))
+    said = capsys.readouterr()
+    lines = (said.out + said.err).splitlines()
+    assert [line for line in lines if "% of the" in line] == told
