@@ -18,9 +18,9 @@ ALL_SHARES = 0.94
 """What the shares of all processes on a card are together: each has a CUDA context besides."""
 
 
-def share_of_each(processes: int) -> float:
-    """Return the share that each of some processes on one card may take."""
-    return 1.0 if processes == 1 else round(ALL_SHARES / processes, 4)
+def share_of(part: float) -> float:
+    """Return the share of a card that a process may take that is given so large a part of it."""
+    return 1.0 if part >= 1.0 else round(ALL_SHARES * part, 4)
 
 
 def card_share() -> float:
@@ -57,8 +57,9 @@ def prepare_card(device: torch.device) -> None:
 
     avoid_planned_kernels(device)
     share = card_share()
-    if share < 1.0:
-        torch.cuda.set_per_process_memory_fraction(share, device)
+    if share < 1.0:  # the call takes no device without a number
+        number = torch.cuda.current_device() if device.index is None else device.index
+        torch.cuda.set_per_process_memory_fraction(share, number)
 
 
 def device_memory(device: torch.device) -> tuple[int, int]:

@@ -153,7 +153,7 @@ def fill(command: Command, suite: Suite) -> None:
     cells = suite.only(command.only)
     gpus = [] if suite.device == "cpu" else visible_gpus()
     if command.executor == "process" or command.ray_address is None:
-        check_gpus(suite, gpus)
+        check_gpus(suite, gpus, command.workers if command.executor == "process" else None)
     out = Path(command.out or Path("runs") / f"bench-{suite.name}")
     say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
     if command.reuse:

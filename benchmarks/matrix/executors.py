@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
-from ...agents.models.device_memory import SHARE, share_of_each
+from ...agents.models.device_memory import SHARE, card_share, share_of
 from .jobs import Job
 
 GRACE_S = 60.0
@@ -137,8 +137,7 @@ def _card_of(worker: int, workers: int, gpus: Sequence[str]) -> dict[str, str]:
         return {}
     at = worker % len(gpus)
     beside = len(range(at, workers, len(gpus)))
-    shared = {SHARE: str(share_of_each(beside))} if beside > 1 else {}
-    return {"CUDA_VISIBLE_DEVICES": gpus[at], **shared}
+    return {"CUDA_VISIBLE_DEVICES": gpus[at], SHARE: str(card_share() * share_of(1 / beside))}
 
 
 class _Worker:

@@ -68,11 +68,16 @@ def visible_gpus() -> list[str]:
     return named[:count] if named else [str(i) for i in range(count)]
 
 
-def check_gpus(suite: Suite, gpus: list[str]) -> None:
+def check_gpus(suite: Suite, gpus: list[str], workers: int | None = None) -> None:
     """Check that this machine has the GPUs that a suite needs.
 
+    Args:
+        suite: The suite.
+        gpus: Those that are visible.
+        workers: Processes that share them; None is one on each.
+
     Raises:
-        BadValueError: There is no GPU, or its memory is too small.
+        BadValueError: There is no GPU, or its memory, or a worker's share of it, is too small.
     """
     if not suite.gpu_memory_gb:
         return
@@ -87,6 +92,12 @@ def check_gpus(suite: Suite, gpus: list[str]) -> None:
     for i in range(len(gpus)):
         found = torch.cuda.get_device_properties(i)
         memory = found.total_memory / 1024**3
+        beside = len(range(i, workers or 1, len(gpus)))
+        if memory >= suite.gpu_memory_gb > memory / max(1, beside):
+            raise BadValueError(
+                f"{need} for each worker; {found.name} has {memory:.0f} GB for {beside} of them. "
+                f"Give at most --workers {int(memory // suite.gpu_memory_gb) * len(gpus)}."
+            )
         if memory < suite.gpu_memory_gb:
             raise BadValueError(
                 f"{need}; {found.name} has {memory:.0f} GB. Leave it out of CUDA_VISIBLE_DEVICES, "

@@ -31,9 +31,9 @@ T = TypeVar("T")
 NAME = "turngym_tree"
 BLOCK_TOKENS = 128
 """Queries and keys of one of FlexAttention's blocks, torch's default."""
-KERNEL: Any = {"FORCE_USE_FLEX_ATTENTION": True}
-"""Packs of fewer than 128 tokens go through the same kernel as longer ones: torch (2.11, seen on an
-H200) else takes one for decode steps, which has no form for blocks of lengths that change."""
+KERNEL_OPTIONS: Any = {"FORCE_USE_FLEX_ATTENTION": True}
+"""Packs under 128 tokens go through FlexAttention's kernel for longer ones: torch (2.11, seen
+on an H200) else takes one for decode steps, which has no form for blocks of changing lengths."""
 MOST_VARIANTS = 64
 """Compiled forms of FlexAttention; beyond torch's own 8 it would compute the whole score matrix."""
 
@@ -211,8 +211,15 @@ def tree_attention(
         return out[None], None
     if layout.how == "flex":
         run = _compiled_flex() if query.device.type == "cuda" else flex_attention
-        how: dict[str, Any] = {"block_mask": layout.block_mask(), "kernel_options": KERNEL}
-        out = run(query, key, value, scale=scale, enable_gqa=True, **how)
+        out = run(
+            query,
+            key,
+            value,
+            block_mask=layout.block_mask(),
+            scale=scale,
+            enable_gqa=True,
+            kernel_options=KERNEL_OPTIONS,
+        )
     else:
         with torch.autocast(query.device.type, enabled=False):
             out = torch.nn.functional.scaled_dot_product_attention(

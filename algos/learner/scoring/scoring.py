@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
+from ....agents.models.device_memory import card_share
 from ....agents.models.loading import has_bfloat16
 from ....agents.models.size import is_large
 from ..attention.tree_attention import NAME, attending
@@ -151,7 +152,8 @@ class TokenModel:
         """Most logits that are held at a time."""
         if self.device.type != "cuda":
             return LOGITS_PER_CHUNK
-        return piece_entries(torch.cuda.get_device_properties(self.device).total_memory)
+        card = torch.cuda.get_device_properties(self.device).total_memory
+        return piece_entries(int(card_share() * card))
 
     def _head_settings(self, head: nn.Linear) -> HeadSettings:
         return HeadSettings(

@@ -255,7 +255,7 @@ def test_each_worker_sees_its_gpu(tmp_path: Path) -> None:
     assert seen == ["0", "GPU-abc", "0"]
     # two of them are on one card at the same time: each has its share of the card's memory
     shares = [environment.get("TURNGYM_GPU_SHARE") for environment in workers._environments]
-    assert shares == ["0.47", None, "0.47"]
+    assert shares == ["0.47", "1.0", "0.47"]
     alone = ProcessExecutor(2, tmp_path)._environments
     assert [environment.get("TURNGYM_GPU_SHARE") for environment in alone] == [None, None]
 

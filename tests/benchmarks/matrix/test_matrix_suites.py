@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 from helpers.tiny_matrix import tiny
 from pydantic import ValidationError
 
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.training.config import EnvConfig
+from turngym.benchmarks.matrix.machine_info import check_gpus
 from turngym.benchmarks.matrix.suite import Limits, RateSearch, Suite, SuiteEnv
 from turngym.benchmarks.matrix.suites import SUITES
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
@@ -152,3 +155,19 @@ def test_words_of_only(word: str) -> None:
 def test_names_that_only_does_not_know(word: str) -> None:
     with pytest.raises(UnknownNameError, match="suite tiny"):
         tiny().only([word])
+
+
+def test_workers_on_one_card_need_a_share_that_is_large_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    card = SimpleNamespace(name="Card", total_memory=160 * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: card)
+    full = SUITES["full"]  # it needs 70 GB
+    check_gpus(full, ["0"])
+    check_gpus(full, ["0"], 2)
+    check_gpus(full, ["0", "1"], 4)
+    check_gpus(SUITES["lm"], ["0"], 12)
+    with pytest.raises(BadValueError, match=r"each worker; Card has 160 GB for 3 .*--workers 2\."):
+        check_gpus(full, ["0"], 3)
+    with pytest.raises(BadValueError, match=r"for 3 of them\. Give at most --workers 4\."):
+        check_gpus(full, ["0", "1"], 5)

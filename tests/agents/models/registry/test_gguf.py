@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.gguf_files import CONTEXT, tiny_llama, write_gguf
@@ -45,6 +46,26 @@ def test_a_file_of_plain_numbers_becomes_the_same_model(tmp_path: Path, cache: P
     about = json.loads((folder / MANIFEST).read_text())
     assert (about["dtype"], about["architecture"], about["context"]) == ("float32", "llama", 512)
     assert [one.folder for one in converted_files()] == [folder]
+
+
+def test_special_tokens_are_those_that_the_file_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoTokenizer
+
+    file = write_gguf(tmp_path / "tiny.gguf")
+    real = AutoTokenizer.from_pretrained
+
+    def mistaken(path: str, **how: Any) -> Any:  # as transformers 5.17 reads SmolLM2
+        tokenizer = real(path, **how)
+        if "gguf_file" in how:
+            tokenizer.eos_token, tokenizer.pad_token = "<|im_start|>", None
+        return tokenizer
+
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", mistaken)
+    tokenizer = load_tokenizer(model_folder(file))
+    assert (tokenizer.bos_token, tokenizer.eos_token) == ("<|im_start|>", "<|im_end|>")
+    assert tokenizer.pad_token == "<|im_end|>"
 
 
 def test_no_bars_but_ours_are_drawn(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
