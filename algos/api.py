@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..agents.models.progress_bars import without_progress_bars
 from ..agents.models.registry.fetch import is_registry_model, model_folder
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
@@ -30,7 +29,6 @@ _OWN = frozenset({"env", "model", "warm_start", "recipe", "budget", "evals"})
 _OPTIONS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _OWN)
 
 
-@without_progress_bars()
 def train_on(  # noqa: PLR0913 - the settings that a script sets
     env_id: str,
     recipe: str = "grpo",

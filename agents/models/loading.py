@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from math import prod
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 from .device_memory import prepare_card
 from .lora import base_of, load_adapters, merged
+from .progress_bars import without_progress_bars
 from .registry.fetch import is_registry_model, model_folder
+from .starter_tokenizer import read_starter_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -35,11 +36,12 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
     Raises:
         BadValueError: Not a tokenizer; no end-of-text token; no pad token.
     """
-    transformers = _transformers()
     where = _local(name_or_path)
     _check_folder(where, _TOKENIZER_FILES, "tokenizer")
     try:
-        tokenizer = _tokenizer_class(transformers, Path(where)).from_pretrained(where)
+        tokenizer: Any = read_starter_tokenizer(Path(where))
+        if tokenizer is None:
+            tokenizer = _transformers().AutoTokenizer.from_pretrained(where)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as fault:
         raise BadValueError(f"{where}: no tokenizer could be loaded. {_first(fault)}") from fault
     if tokenizer.eos_token_id is None:
@@ -56,22 +58,6 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
             )
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
-
-
-def _tokenizer_class(transformers: Any, folder: Path) -> Any:
-    """Return what reads a tokenizer: of a starter's folder what ``AutoTokenizer`` finds as well.
-
-    It looks through all architectures for that, which takes longer than the reading.
-    """
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        own = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        plain = config["model_type"] == "qwen3" and own["tokenizer_class"] == "TokenizersBackend"
-    except (OSError, ValueError, KeyError, TypeError):
-        return transformers.AutoTokenizer
-    if plain and "auto_map" not in own:
-        return transformers.PreTrainedTokenizerFast
-    return transformers.AutoTokenizer
 
 
 def load_model(
@@ -114,11 +100,12 @@ def load_model(
     from safetensors import SafetensorError  # comes with transformers
 
     try:
-        model, report = transformers.AutoModelForCausalLM.from_pretrained(
-            where,
-            dtype="auto" if dtype == "stored" else resolve_dtype(dtype, place),
-            output_loading_info=True,
-        )
+        with without_progress_bars():
+            model, report = transformers.AutoModelForCausalLM.from_pretrained(
+                where,
+                dtype="auto" if dtype == "stored" else resolve_dtype(dtype, place),
+                output_loading_info=True,
+            )
     except (
         OSError,
         ValueError,

@@ -303,6 +303,13 @@ def why_not_own(folder: Path) -> str | None:
     return None if (folder / WEIGHTS).is_file() else f"there is no {WEIGHTS}"
 
 
+def read_own_config(folder: Path) -> Qwen3Config | None:
+    """Return the configuration of a model that :func:`load_own` reads, None of any other."""
+    if why_not_own(folder) is not None:
+        return None
+    return Qwen3Config(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
+
+
 def load_own(folder: Path, dtype: torch.dtype | None = None) -> Qwen3ForCausalLM | None:
     """Load a model that :func:`why_not_own` has no objection to.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...envs.utils.bounded_cache import BoundedCache
+from ..models.starter_tokenizer import StarterTokenizer
 from .text_pieces import TextPieces, text_pieces
 
 _REMEMBERED = 1 << 20
@@ -115,6 +116,8 @@ def _plain_backend(tokenizer: Any) -> Any:
 
     The wrapper costs as much as the encoding of a short text.
     """
+    if isinstance(tokenizer, StarterTokenizer):
+        return tokenizer.backend_tokenizer
     parts = [getattr(type(tokenizer), name, None) for name in _WRAPPED]
     home = "transformers.tokenization_utils_"
     plain = all(str(getattr(part, "__module__", "")).startswith(home) for part in parts)

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from ...agents.models.licences import keep_licences_of
 from ...agents.models.lora import has_adapters
+from ...agents.models.progress_bars import without_progress_bars
 from ...envs.core.errors import DataError
 
 ADAPTERS = "adapter_model.safetensors"
@@ -28,11 +29,12 @@ def save_policy(policy: Any, folder: Path) -> None:
 
     The licence texts of the model that it was loaded from go along.
     """
-    if has_adapters(policy):
-        policy.save_pretrained(folder, save_embedding_layers=False)
-        policy.config.save_pretrained(folder)
-    else:
-        policy.save_pretrained(folder)
+    with without_progress_bars():
+        if has_adapters(policy):
+            policy.save_pretrained(folder, save_embedding_layers=False)
+            policy.config.save_pretrained(folder)
+        else:
+            policy.save_pretrained(folder)
     keep_licences_of(policy, folder)
 
 

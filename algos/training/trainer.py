@@ -122,28 +122,37 @@ def train(
     """
     with (
         disk_errors(run_dir),
+        settled_heap() as settle,
         Trainer(config, run_dir, report, engine, loggers=loggers) as trainer,
-        settled_heap(),
     ):
+        settle()
         return trainer.run()
 
 
 @contextmanager
-def settled_heap() -> Iterator[None]:
-    """Freeze long-lived objects (libraries, environments, the model) so that GC skips them.
+def settled_heap() -> Iterator[Callable[[], None]]:
+    """Keep GC off until the yielded function freezes all there is (libraries, the model, worlds).
 
     A full collection walks over all of it, some hundreds of thousands of objects, and takes as
     long as a whole rollout of a small model. Turns live until their step is over, so that looking
     for unused ones every few hundred objects finds none: it is done less often, too.
     """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
+    before, running = gc.get_threshold(), gc.isenabled()
+    gc.disable()
+
+    def settle() -> None:
+        gc.freeze()
+        gc.set_threshold(*_COLLECT)
+        if running:
+            gc.enable()
+
     try:
-        yield
+        yield settle
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+        if running:
+            gc.enable()
 
 
 class Trainer(Closing):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...agents.models.loading import load_tokenizer
@@ -61,8 +62,8 @@ def fitted(
         report.note("prompt='none': the small starter was trained without instructions")
     if settings != env.settings:
         env = EnvConfig(id=env.id, settings=settings)
-    limit = _context(model)
-    if limit is None or SETTING not in known or SETTING in settings:
+    limit = None if SETTING not in known or SETTING in settings else _context(model)
+    if limit is None:
         return env
     measured = _measure(env, tokenizer)
     later = inner.max_turns - 1
@@ -107,14 +108,18 @@ def _measure(env: EnvConfig, tokenizer: Any) -> _Measured:
 
 def _context(model: str) -> int | None:
     """Return the model's context limit; None where its configuration does not say."""
-    from transformers import AutoConfig
-
     from ...agents.models.loading import context_limit
+    from ...agents.models.qwen3 import read_own_config
 
     class _Only(NamedTuple):
         config: Any
 
-    try:
-        return context_limit(_Only(AutoConfig.from_pretrained(model)))
-    except (OSError, ValueError):
-        return None  # loading the model will say what is wrong with it
+    config: Any = read_own_config(Path(model))
+    if config is None:
+        from transformers import AutoConfig
+
+        try:
+            config = AutoConfig.from_pretrained(model)
+        except (OSError, ValueError):
+            return None  # loading the model will say what is wrong with it
+    return context_limit(_Only(config))

@@ -16,7 +16,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector from running within the context.
+    """Keep Python's garbage collector off, and behind that from all that was made within.
 
     Importing torch and transformers makes a million objects that all stay; looking through them
     again and again for garbage takes a quarter of the imports' time.
@@ -26,6 +26,7 @@ def no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # before it is on again: it would look through all of it once
         if running:
             gc.enable()
 
@@ -55,15 +56,12 @@ def prepare(small: bool) -> None:
     """
     with no_collection():
         import torch
-        from transformers.utils import logging
 
         if not small:
             import_module("transformers.modeling_utils")  # what every large model imports
-    gc.freeze()  # later collections need not look through the libraries either
-    atexit.register(gc.freeze)  # nor the interpreter's last one, more than a second of its end
+            import_module("transformers.utils.logging").disable_progress_bar()
+    atexit.register(gc.freeze)  # the last collection would take a second
     keep_memory()
-
-    logging.disable_progress_bar()
     if small and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(1)
 

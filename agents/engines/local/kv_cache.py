@@ -8,7 +8,9 @@ grows, so a chain of turns never copies anything, and only a second branch copie
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -22,6 +24,9 @@ Ids = npt.NDArray[np.int64]
 _GRAIN = 64
 _AMPLE = 512
 """Positions that rows begin with on a CPU, where memory is taken only when it is written."""
+_LARGE_TOKEN = 1 << 13
+"""Bytes of a token from which contexts fill large pages of memory: those of some ten million
+weights. Of a smaller model's cache a tenth is ever written, a little in each large page."""
 _GROWTH = 4
 """How many times as long as the first prompts the first layout of a pool that plans is."""
 
@@ -401,6 +406,8 @@ class KvPool:
         shape = (s.layers, 2, rows, s.heads, positions // s.block, s.block * s.head_dim)
         if self._fixed and rows:
             self.data = self._window(shape)
+        elif self._lazy and s.bytes_per_token < _LARGE_TOKEN:
+            self.data = _in_small_pages(shape, s.dtype)
         else:
             self.data = _zeros(shape, s.dtype, s.device)
         self._held = positions
@@ -429,6 +436,20 @@ def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> 
     if device.type != "cpu" or not size:
         return torch.zeros(shape, dtype=dtype, device=device)
     return torch.from_numpy(np.zeros(size * dtype.itemsize, np.uint8)).view(dtype).view(shape)
+
+
+def _in_small_pages(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Zeros whose memory comes in the system's small pages where it lets one ask for them.
+
+    numpy asks for large ones, 2 MiB on most machines, each cleared at the first touch of any of it.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if not size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return _zeros(shape, dtype, torch.device("cpu"))
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel that has no others
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return torch.from_numpy(np.frombuffer(memory, np.uint8)).view(dtype).view(shape)
 
 
 def row_bytes(shape: CacheShape, length: int) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import resource
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,3 +243,24 @@ def test_a_wiped_pool_holds_nothing_and_a_cleared_one_is_written_again() -> None
     assert not pool.lengths.any()
     pool.wipe()
     assert not pool.data.any()
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells it")
+def test_short_contexts_of_a_small_model_take_a_part_of_the_caches_memory() -> None:
+    shape = CacheShape(4, 2, 32, torch.float32, torch.device("cpu"))
+    pool = KvPool(shape, 128, 2**30)
+    before = resident()
+    rows = [pool.acquire(60) for _ in range(128)]
+    assert pool.positions >= 500
+    for row in rows:
+        assert row is not None
+        pool.data[:, :, row.index, :, :60] = 1.0
+    whole = pool.data.numel() * pool.data.itemsize
+    assert whole >= 2**27
+    assert resident() - before < whole / 3, "only what was written"
+    assert pool.data[:, :, :, :, 61:].count_nonzero() == 0

@@ -59,7 +59,10 @@ def test_a_new_layout_never_lies_beside_the_old_one(monkeypatch: pytest.MonkeyPa
     def zeros(shape: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         return torch.zeros(shape, dtype=dtype, device=device)  # as on CUDA, so that it is counted
 
-    monkeypatch.setattr("turngym.agents.engines.local.kv_cache._zeros", zeros)
+    cpu = torch.device("cpu")
+    home = "turngym.agents.engines.local.kv_cache"
+    monkeypatch.setattr(f"{home}._zeros", zeros)
+    monkeypatch.setattr(f"{home}._in_small_pages", lambda shape, kind: zeros(shape, kind, cpu))
     budget = 8 * 320 * TOKEN
 
     def work(fixed: bool) -> None:
