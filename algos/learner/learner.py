@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError, TurngymError
+from ..core.annotators import OldLogprobs
 from ..core.forest import Forest, Ids
 from ..core.protocols import Annotations, Credits, Floats, LossBatch, Norm
 from ..core.recipe import Recipe
@@ -81,6 +82,8 @@ class Learner:
         self.optimizer_steps = 0
         self._last: tuple[Forest, list[Row]] | None = None
         self.loss_is_silent = silent_without_advantage(recipe.loss)
+        # the base of its ratio is then the engine's, which says nothing of the difference
+        self._trusts_engine = OldLogprobs(source="sampled") in recipe.used_annotators
         groups = [
             {"params": params, "base_lr": lr, "lr": lr}
             for params, lr in zip(self._param_groups(), self._base_lrs(), strict=True)
@@ -271,7 +274,7 @@ class Learner:
         self.wake()
         streams = self._streams(rows, annotations, credits)
         log = UpdateLog()
-        if "old_logprobs" in streams:
+        if "old_logprobs" in streams and not self._trusts_engine:
             log.compare(rows, range(len(rows)), streams["old_logprobs"])
         with explain_out_of_memory("training on a micro batch", self.models.memory_hint()):
             for _ in range(self.recipe.optim.epochs):
@@ -326,7 +329,8 @@ class Learner:
                 if not counts:
                     continue
                 log.loss(out.loss, out.metrics, share)
-                if "old_logprobs" not in streams:
+                computed = "old_logprobs" in streams and not self._trusts_engine
+                if log.steps == 0 and not computed:
                     log.compare(rows, micro, _own(seen, batch, rows, micro))
         self._descend(log)
 

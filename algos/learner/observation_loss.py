@@ -9,13 +9,14 @@ import numpy as np
 
 from ..core.forest import Edge, Forest, Group, Path, Tree, Turn
 from ..core.protocols import Credits, Floats
+from .batching.rows import NOT_SAMPLED
 
 
 def with_observations(forest: Forest, credits: Credits) -> tuple[Forest, Credits]:
     """Make every observation that continues a context part of the action after it.
 
-    Its tokens get the advantage of that action's first token. They were not sampled, so that their
-    recorded log-probability is 0; the learner computes the base of their ratio by itself. First
+    Its tokens get the advantage of that action's first token. They were not sampled, which their
+    recorded log-probability says; the learner computes the base of their ratio by itself. First
     observations (prompts, first ones of sessions) stay what they are.
 
     Args:
@@ -52,12 +53,12 @@ def _joined(turn: Turn, parent: int, seen: int) -> Turn:
     moved = replace(turn, parent=parent, edge=Edge.CONTINUE, previous=None)
     if not seen:
         return moved
-    nothing = np.zeros(seen, np.float32)
+    nothing, unknown = np.zeros(seen, np.float32), np.full(seen, NOT_SAMPLED, np.float32)
     return replace(
         moved,
         obs_ids=turn.obs_ids[:0],
         act_ids=np.concatenate([turn.obs_ids, turn.act_ids]),
-        logprobs=np.concatenate([nothing, turn.logprobs]),
+        logprobs=np.concatenate([unknown, turn.logprobs]),
         entropies=np.concatenate([nothing, turn.entropies]),
         rewards=np.concatenate([nothing, turn.rewards]),
     )

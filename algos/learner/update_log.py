@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..core.protocols import Floats
 from ..runs.process_group import Channel
-from .batching.rows import Row
+from .batching.rows import NOT_SAMPLED, Row
 
 
 class UpdateLog:
@@ -30,6 +30,7 @@ class UpdateLog:
         self.differences: list[Floats] = []
         self.total_loss = 0.0
         self._unread: list[tuple[str | None, float, Tensor]] = []
+        self._told: dict[str, set[int]] = {}  # by name, in which optimiser steps
 
     def loss(self, loss: Tensor, parts: Mapping[str, Tensor], share: float) -> None:
         """Log one micro batch's loss and its parts.
@@ -37,12 +38,16 @@ class UpdateLog:
         Args:
             loss: Its share of the mini batch's loss.
             parts: Shares too. A mean per token (its name carries a unit) is taken over the tokens
-                that were computed; a term of the loss is what the left-out paths add 0 to.
+                that were computed, and over the steps that computed any; a term of the loss is
+                what the left-out paths add 0 to.
             share: Computed tokens by all tokens of the mini batch.
         """
         self._unread.append((None, 1.0, loss.detach()))
         for name, value in parts.items():
-            self._unread.append((name, share if "_" in name else 1.0, value.detach()))
+            per_token = "_" in name
+            self._unread.append((name, share if per_token else 1.0, value.detach()))
+            if per_token:
+                self._told.setdefault(name, set()).add(self.steps)
 
     def read(self) -> None:
         """Add up what is still on the device."""
@@ -75,27 +80,40 @@ class UpdateLog:
             self.skipped += 1
 
     def compare(self, rows: Sequence[Row], which: Sequence[int], mine: Sequence[Floats]) -> None:
-        """Log the learner's log-probabilities of rows ``which`` before any update."""
-        self.differences += [
-            np.abs(rows[r].sampled - own) for r, own in zip(which, mine, strict=True)
-        ]
+        """Log the learner's log-probabilities of rows ``which`` before any update.
+
+        Tokens that were not sampled are no part of it.
+        """
+        for r, own in zip(which, mine, strict=True):
+            sampled = rows[r].sampled
+            self.differences.append(np.abs(sampled - own)[sampled != NOT_SAMPLED])
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps that are done, skipped ones too."""
+        return len(self.norms) + self.skipped
 
     def merge(self, ranks: Channel) -> None:
         """Add what the other processes computed."""
         self.read()
         if ranks.world_size == 1:
             return
-        everyone = ranks.everyone((self.total_loss, self.parts, self.differences))
-        self.total_loss = sum(loss for loss, _, _ in everyone)
-        names = sorted({name for _, parts, _ in everyone for name in parts})
-        self.parts = {n: sum(parts.get(n, 0.0) for _, parts, _ in everyone) for n in names}
-        self.differences = [d for _, _, differences in everyone for d in differences]
+        everyone = ranks.everyone((self.total_loss, self.parts, self.differences, self._told))
+        self.total_loss = sum(loss for loss, *_ in everyone)
+        names = sorted({name for _, parts, *_ in everyone for name in parts})
+        self.parts = {n: sum(parts.get(n, 0.0) for _, parts, *_ in everyone) for n in names}
+        self.differences = [d for _, _, differences, _ in everyone for d in differences]
+        told = [told for *_, told in everyone]
+        self._told = {n: set().union(*(one.get(n, ()) for one in told)) for n in names if "_" in n}
 
     def metrics(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """Return metrics by declared key; ``groups`` are the optimiser's, policy first."""
         self.read()
-        steps = len(self.norms) + self.skipped
-        out = {f"loss/{name}": value / steps for name, value in self.parts.items()}
+        steps = self.steps
+        out = {
+            f"loss/{name}": value / len(self._told.get(name) or range(steps))
+            for name, value in self.parts.items()
+        }
         out["update/loss"] = self.total_loss / steps
         for i, who in enumerate(["", "critic_"][: len(groups)]):
             if self.norms:
@@ -106,7 +124,7 @@ class UpdateLog:
         out["update/paths_left_out_frac"] = self.out[0] / self.out[1]
         if self.dropped[1]:
             out["update/masked_frac"] = self.dropped[0] / self.dropped[1]
-        if self.differences:
+        if sum(map(len, self.differences)):
             all_of_them = np.concatenate(self.differences)
             out["update/logprob_diff_mean_nats"] = float(all_of_them.mean())
             out["update/logprob_diff_max_nats"] = float(all_of_them.max())

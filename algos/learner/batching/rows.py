@@ -14,6 +14,8 @@ from ..attention.packing import number_tokens
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+NOT_SAMPLED = 1.0
+"""Stands for the log-probability of a token that nobody sampled: no token has more than 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

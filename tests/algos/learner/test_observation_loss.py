@@ -7,7 +7,7 @@ import pytest
 
 from turngym.algos.core.forest import Edge, Forest, Group, Tree, Turn
 from turngym.algos.core.protocols import Credits
-from turngym.algos.learner.batching.rows import rows_of
+from turngym.algos.learner.batching.rows import NOT_SAMPLED, rows_of
 from turngym.algos.learner.observation_loss import with_observations
 from turngym.algos.recipes import make_recipe
 from turngym.envs.core.errors import BadValueError
@@ -51,7 +51,7 @@ def test_what_was_observed_in_between_is_trained_and_the_prompt_is_not():
     assert rows[1].at.tolist() == [2]
     assert given.advantages[0].tolist() == [1, 2, 2, 2, 2, 3]
     assert given.advantages[1].tolist() == [-1]
-    assert rows[0].sampled.tolist() == [-1, 0, 0, 0, -1, -1]
+    assert rows[0].sampled.tolist() == [-1, *[NOT_SAMPLED] * 3, -1, -1]
     assert [len(t.act_ids) for t in before.groups[0].trees[0].turns] == [1, 2]  # untouched
 
 
