@@ -99,9 +99,10 @@ class StateCredit(Credit):
             visits = find_visits(forest, members, self.identity, self.term.gamma, returns)
             if self.term.fixed_transitions and self.identity in RECORDED:
                 check_transitions(visits)
-            score = self.state_weight * self._score(visits)
             if self.over == "turns":
                 episodes[members] = self._over_turns(visits, members)
+            visits.scores = visits.mean_of_paths(episodes)
+            score = self.state_weight * self._score(visits)
             for at in members:
                 advantages[at] = self.episode_weight * episodes[at] + score[visits.of_path[at]]
             places = group_equal(visits.states).values()

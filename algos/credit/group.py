@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_above_zero, check_choices, check_weights
-from ..core.forest import Forest
+from ..core.forest import End, Forest
 from ..core.protocols import Annotations, Credit, Credits, Floats
 from .penalty import KlKind, kl_price
 
@@ -148,13 +148,19 @@ def score_episodes(
                 worth[end] -= prices[i]
     scores = np.zeros(len(forest.paths))
     for members in scopes:
-        known = list(dict.fromkeys(end for i in members for end in ends[i]))
+        known = _distinct(ends, members)
         if known:
             found = compare(np.array([worth[end] for end in known], dtype=np.float64))
             score = dict(zip(known, found.tolist(), strict=True))
             for i in members:
                 scores[i] = math.fsum(score[e] for e in ends[i]) / max(len(ends[i]), 1)
     return scores
+
+
+def episode_returns(forest: Forest, members: Sequence[int]) -> list[float]:
+    """Return the return of every episode that some paths lead to, each once."""
+    worth, ends = forest.endings()
+    return [float(worth[end]) for end in _distinct(ends, members)]
 
 
 def by_prompt(forest: Forest) -> list[list[int]]:
@@ -173,6 +179,10 @@ def on_every_token(forest: Forest, scores: Returns) -> list[Floats]:
         np.full(forest.n_act(p), s, dtype=np.float32)
         for p, s in zip(forest.paths, scores, strict=True)
     ]
+
+
+def _distinct(ends: Sequence[Sequence[End]], members: Sequence[int]) -> list[End]:
+    return list(dict.fromkeys(end for i in members for end in ends[i]))
 
 
 def _by(keys: Iterable[Hashable]) -> list[list[int]]:

@@ -11,9 +11,9 @@ from ..core.checks import check_choices, check_shares
 from ..core.forest import Forest
 from ..core.protocols import Annotations, Credit, Credits
 from .gae import Doubles
-from .group import by_prompt
+from .group import by_prompt, episode_returns, score_episodes
 from .returns import returns_to_go
-from .states import Comparison
+from .states import Behind, Comparison
 from .turns import action_means, on_actions
 
 
@@ -54,7 +54,7 @@ class InformationGain(Credit):
 
     def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
         """Return one advantage per action ``[n_act]``, per path."""
-        compare, returns = self._compare(), forest.returns()
+        compare = self._compare()
         known = [
             action_means(forest, i, annotations["gold_logprobs"][i])
             for i in range(len(forest.paths))
@@ -63,14 +63,16 @@ class InformationGain(Credit):
         rows: list[Doubles] = [np.zeros(0)] * len(gains)
         for members in by_prompt(forest):
             ends = np.cumsum([len(gains[i]) for i in members])[:-1]
-            between, outcomes = np.concatenate([gains[i] for i in members]), returns[members]
+            between = np.concatenate([gains[i] for i in members])
             if self.normalise == "separate":
-                between, outcomes = compare(between), compare(outcomes)
+                outcomes = score_episodes(forest, [members], compare)
+                between = compare(between)
             else:
-                both = compare(np.concatenate([between, outcomes]))
-                between, outcomes = both[: len(between)], both[len(between) :]
-            for i, mine, last in zip(members, np.split(between, ends), outcomes, strict=True):
-                rows[i] = returns_to_go(np.append(mine, last), self.gamma)
+                outcomes = score_episodes(forest, [members], Behind(between, compare))
+                worth = np.array(episode_returns(forest, members))
+                between = compare(np.concatenate([between, worth]))[: len(between)]
+            for i, mine in zip(members, np.split(between, ends), strict=True):
+                rows[i] = returns_to_go(np.append(mine, outcomes[i]), self.gamma)
         whole = [float(p[-1] - p[0]) for p in known]
         return Credits(
             advantages=on_actions(forest, rows),

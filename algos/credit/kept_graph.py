@@ -13,9 +13,9 @@ from ..core.forest import Forest
 from ..core.protocols import Annotations, Credit, Credits
 from .by_state import StateCredit
 from .gae import Doubles
-from .group import by_prompt
+from .group import by_prompt, score_episodes
 from .state_terms import GoalDistances
-from .states import Comparison, find_visits
+from .states import Behind, Comparison, find_visits
 from .turns import action_means, on_actions
 
 
@@ -25,7 +25,8 @@ class KeptGraphCredit(Credit):
 
     ``A_action`` is GraphGPO's score by distances that a tracker computes on the graph of this and
     all earlier groups of the task, so that a group without a success may learn from others'.
-    ``A_path`` is the z-score of the return among the group's and those of the task's last group.
+    ``A_path`` is the z-score of the episode's return among those of the group and of the task's
+    last group; an episode of many sessions counts once.
 
     Degenerate cases: a task that is played for the first time has GraphGPO's credit.
 
@@ -77,9 +78,8 @@ class KeptGraphCredit(Credit):
             earned = self.reward * self.gamma**far - self.invalid_penalty * visits.invalid
             score = compare.among_equals(visits.states, earned)
             earlier = annotations["earlier_returns"][members[0]].astype(np.float64)
-            both = compare(np.concatenate([earlier, returns[members]]))
-            for at, whole in zip(members, both[len(earlier) :], strict=True):
-                rows[at] = (
-                    self.episode_weight * whole + self.state_weight * score[visits.of_path[at]]
-                )
+            behind = Behind(earlier, compare)
+            whole = self.episode_weight * score_episodes(forest, [members], behind)
+            for at in members:
+                rows[at] = whole[at] + self.state_weight * score[visits.of_path[at]]
         return Credits(advantages=on_actions(forest, rows))

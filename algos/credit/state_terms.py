@@ -72,7 +72,7 @@ class WindowReturns:
         """Return a score per visit ``[n]``; ``penalties`` ``[n]`` go off the rewards to go."""
         worth = visits.to_go - penalties
         total, weights = np.zeros(len(visits)), np.zeros(len(visits))
-        items = [(1.0, compare(visits.returns))] if self.base else []
+        items = [(1.0, visits.scores)] if self.base else []
         for k in range(1, self.context + 2):
             windows = [line[-k:] if len(line) >= k else None for line in visits.lines]
             weight = float((k + self.offset) ** self.alpha)

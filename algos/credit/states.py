@@ -42,6 +42,8 @@ class Visits:
             path with what other sessions of the episode earned.
         to_go: Discounted rewards from the action on ``[n]``, mean over these paths.
         returns: Return of the episodes of these paths ``[n]``, mean.
+        scores: What the episodes of these paths are among the group's ``[n]``, mean; set by
+            whoever compares them.
         solved: Whether an episode through the action was solved ``[n]``.
         of_path: Visits by path, in order.
     """
@@ -54,8 +56,17 @@ class Visits:
     rewards: Doubles = field(default_factory=lambda: np.zeros(0))
     to_go: Doubles = field(default_factory=lambda: np.zeros(0))
     returns: Doubles = field(default_factory=lambda: np.zeros(0))
+    scores: Doubles = field(default_factory=lambda: np.zeros(0))
     solved: list[bool] = field(default_factory=list)
     of_path: dict[int, list[int]] = field(default_factory=dict)
+
+    def mean_of_paths(self, values: Doubles) -> Doubles:
+        """Return for every visit ``[n]`` the mean of its paths' values, given by path."""
+        total, paths = np.zeros(len(self)), np.zeros(len(self))
+        for at, mine in self.of_path.items():
+            total[mine] += values[at]
+            paths[mine] += 1.0
+        return total / paths
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -99,6 +110,23 @@ class Comparison:
         for members in group_equal(keys).values():
             scores[members] = self(values[members], ddof)
         return scores
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Compares numbers with each other and with others, which get no score.
+
+    Attributes:
+        others: They.
+        compare: How all are compared.
+    """
+
+    others: Doubles
+    compare: Comparison
+
+    def __call__(self, values: Doubles) -> Doubles:
+        """Return scores ``[n]`` of the values ``[n]``."""
+        return self.compare(np.concatenate([self.others, values]))[len(self.others) :]
 
 
 def group_equal(keys: Sequence[Hashable | None]) -> dict[Hashable, list[int]]:

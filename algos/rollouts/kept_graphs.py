@@ -11,7 +11,7 @@ import numpy as np
 from ..core.checks import check_minimum
 from ..core.forest import Forest
 from ..core.protocols import Floats, Scorer, Start, TaskSource, Tracker
-from ..credit.group import by_prompt
+from ..credit.group import by_prompt, episode_returns
 from ..credit.state_terms import GoalDistances, edges_of, end_of
 from ..credit.states import find_visits
 from ..credit.turns import on_actions
@@ -121,7 +121,7 @@ class GraphMemory(TaskSource):
             edges = self.edges.pop(group.task_id, set())
             edges |= {(str(a), b) for a, b in edges_of(visits) if isinstance(b, str)}
             self.edges[group.task_id] = edges
-            self.returns[group.task_id] = [float(returns[at]) for at in members]
+            self.returns[group.task_id] = episode_returns(forest, members)
             known.append(len(edges))
             if _MARK in group.uid:
                 again += 1

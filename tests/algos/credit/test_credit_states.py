@@ -104,11 +104,12 @@ def test_a2_hgpo() -> None:
     assert windows(offset=0)[2][1] == pytest.approx((one + 2 * two) / 3, abs=1e-5)
 
 
-def test_hgpo_s_base_item_is_the_path_s_score_with_weight_one() -> None:
+@pytest.mark.parametrize("over", ["paths", "turns"])
+def test_hgpo_s_base_item_is_the_path_s_score_with_weight_one(over: str) -> None:
     forest = walks(FOREST)
-    with_base = credit(forest, **ALONE, term=WindowReturns(context=0, base=True))
+    with_base = credit(forest, **ALONE, over=over, term=WindowReturns(context=0, base=True))
     plain = credit(forest, **ALONE, term=WindowReturns(context=0))
-    score = credit(forest, state_weight=0.0, over="turns")
+    score = credit(forest, state_weight=0.0, over=over)
     assert with_base[0][1] == pytest.approx((2 * plain[0][1] + score[0][1]) / 3, abs=1e-5)
     assert with_base[0][2] == pytest.approx(score[0][2], abs=1e-5)  # the rest is 0: no weight
 
