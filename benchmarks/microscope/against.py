@@ -72,7 +72,7 @@ class Order(Form):
         rho: Rank correlation within columns, pooled; None where there are too few cells.
         low95: Lower end of its interval, over columns.
         high95: Upper end.
-        p: Twice the smaller share of the samples beyond 0.
+        p: Share of orders by chance, drawn anew in every column, that are as strong.
     """
 
     at: str
@@ -253,7 +253,7 @@ def correlate(cells: Sequence[CreditCell]) -> list[Order]:
     """Return how every measure orders the recipes at every policy, beside their areas.
 
     Areas of different environments have different scales, so both sides are ranked within their
-    environment first; environments are resampled as a whole. Environments with one recipe, or in
+    environment first, and values change places within theirs. Environments with one recipe, or in
     which one side does not vary, have no order and are left out.
     """
     orders = []

@@ -321,16 +321,17 @@ def rank_correlation(
     y: Sequence[float] | Floats,
     groups: Sequence[Hashable] | None = None,
 ) -> RankCorrelation:
-    """Return Spearman's rank correlation with a 95 % percentile bootstrap interval.
+    """Return Spearman's rank correlation with a 95 % interval and the p of random permutations.
 
     Ties have mean ranks. Where one side is constant, there is no order: 0, from -1 to 1, p 1.
 
     Args:
         x: One value per cell.
         y: The other value of each cell.
-        groups: The group of each cell (its environment): whole groups are resampled, and p is
-            twice the smaller share of samples beyond 0. None resamples cells, and p is that of
-            random permutations.
+        groups: The group of each cell (its environment): values change places within their group
+            alone, and the interval is Student's, by the error that leaving out each group in turn
+            gives (resampling whole groups is far too sure of itself where there are few). None is
+            a percentile bootstrap over cells.
 
     Raises:
         BadValueError: Fewer than three cells, sides of different length, values that are not
@@ -353,15 +354,18 @@ def rank_correlation(
         return RankCorrelation(0.0, -1.0, 1.0, 1.0)
     rho = float(_spearman(first[None], second[None])[0])
     rng = np.random.default_rng(0)
-    drawn = np.concatenate([_spearman(first[at], second[at]) for at in _resampled(names, rng)])
-    low, high = np.percentile(drawn, [2.5, 97.5])
+    places = [np.arange(len(first))] if groups is None else _places(names)
     if groups is None:
-        shuffled = rng.permuted(np.tile(second, (RESAMPLES - 1, 1)), axis=1)
-        found = _spearman(np.broadcast_to(first, shuffled.shape), shuffled)
-        p = (1 + int(np.sum(np.abs(found) >= abs(rho) - 1e-12))) / RESAMPLES
+        at = rng.integers(len(first), size=(RESAMPLES, len(first)))
+        low, high = np.percentile(_spearman(first[at], second[at]), [2.5, 97.5])
     else:
-        tails = 1 + min(int(np.sum(drawn <= 0)), int(np.sum(drawn >= 0)))
-        p = min(1.0, 2 * tails / (RESAMPLES + 1))
+        reach = _error_by_groups(first, second, places) * _critical(len(places) - 1, LEVEL)
+        low, high = max(-1.0, rho - reach), min(1.0, rho + reach)
+    shuffled = np.tile(second, (RESAMPLES - 1, 1))
+    for mine in places:
+        shuffled[:, mine] = rng.permuted(shuffled[:, mine], axis=1)
+    found = _spearman(np.broadcast_to(first, shuffled.shape), shuffled)
+    p = (1 + int(np.sum(np.abs(found) >= abs(rho) - 1e-12))) / RESAMPLES
     return RankCorrelation(rho, float(min(low, rho)), float(max(high, rho)), p)
 
 
@@ -492,17 +496,24 @@ def _power(n: int, noncentrality: float, level: float) -> float:
     return 1 - float(nctdtr(n - 1, noncentrality, _critical(n - 1.0, level)))
 
 
-def _resampled(names: Sequence[Hashable], rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:
-    """Return cells of resampled groups, ``[samples, cells]`` for every number of cells."""
+def _places(names: Sequence[Hashable]) -> list[npt.NDArray[np.int64]]:
+    """Return the cells of every group."""
     members: dict[Hashable, list[int]] = {}
     for at, name in enumerate(names):
         members.setdefault(name, []).append(at)
-    places = [np.array(found) for found in members.values()]
-    by_length: dict[int, list[npt.NDArray[np.int64]]] = {}
-    for chosen in rng.integers(len(places), size=(RESAMPLES, len(places))):
-        row = np.concatenate([places[i] for i in chosen])
-        by_length.setdefault(len(row), []).append(row)
-    return [np.stack(rows) for rows in by_length.values()]
+    return [np.array(found) for found in members.values()]
+
+
+def _error_by_groups(
+    first: Floats, second: Floats, places: Sequence[npt.NDArray[np.int64]]
+) -> float:
+    """Return the jackknife's standard error of the rank correlation, a group left out at a time."""
+    without = []
+    for mine in places:
+        kept = np.delete(np.arange(len(first)), mine)
+        without.append(float(_spearman(first[kept][None], second[kept][None])[0]))
+    n = len(places)
+    return float(np.std(without)) * sqrt(n - 1)
 
 
 def _spearman(first: Floats, second: Floats) -> Floats:

@@ -13,6 +13,7 @@ from scipy.stats import nct, spearmanr, ttest_1samp, ttest_ind, ttest_rel
 from scipy.stats import t as student
 
 from turngym.envs.core.errors import BadValueError
+from turngym.envs.utils import seed_tests
 from turngym.envs.utils.seed_tests import (
     Edges,
     SeedTest,
@@ -298,6 +299,23 @@ def test_groups_widen_the_interval_of_a_rank_correlation() -> None:
     assert cells.rho == grouped.rho
     assert grouped.high95 - grouped.low95 > 1.5 * (cells.high95 - cells.low95)
     assert grouped.p > cells.p
+
+
+@pytest.mark.parametrize("groups", [2, 3, 5, 8])
+def test_groups_of_nothing_are_rarely_called_ordered(
+    groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resampling whole groups said p <= .05 in 46 % with two of them, and in 9 with eight."""
+    monkeypatch.setattr(seed_tests, "RESAMPLES", 200)
+    rng, names = np.random.default_rng(groups), np.repeat(np.arange(groups), 7).tolist()
+    called = covered = 0
+    for _ in range(300):
+        x, y = (np.concatenate([rng.permutation(7) for _ in range(groups)]) for _ in range(2))
+        found = rank_correlation(x.tolist(), y.tolist(), names)
+        called += found.p <= 0.05
+        covered += found.low95 <= 0 <= found.high95
+    assert called <= 0.08 * 300  # 5 % of 300, and two and a half deviations
+    assert covered >= 0.91 * 300
 
 
 def test_what_has_no_order() -> None:
