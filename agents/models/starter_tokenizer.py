@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ _KNOWN = {*_ROLES, "backend", "clean_up_tokenization_spaces", "is_local", "local
 _KNOWN |= {"model_max_length", "tokenizer_class", "turngym_render"}
 _CLASS = "TokenizersBackend"
 _OF_THE_PLACE = ("is_local", "local_files_only")  # how it was read once, nothing of its own
+
+
+_TURNING = threading.Lock()
 
 
 class StarterTokenizer:
@@ -51,7 +55,7 @@ class StarterTokenizer:
     @property
     def eos_token_id(self) -> int | None:
         """Its id."""
-        return self._id(self.eos_token)
+        return _id(self, self.eos_token)
 
     @property
     def pad_token(self) -> str | None:
@@ -61,7 +65,7 @@ class StarterTokenizer:
     @property
     def pad_token_id(self) -> int | None:
         """Its id."""
-        return self._id(self.pad_token)
+        return _id(self, self.pad_token)
 
     @property
     def unk_token(self) -> str | None:
@@ -71,7 +75,7 @@ class StarterTokenizer:
     @property
     def unk_token_id(self) -> int | None:
         """Its id."""
-        return self._id(self.unk_token)
+        return _id(self, self.unk_token)
 
     @property
     def model_max_length(self) -> int:
@@ -98,14 +102,17 @@ class StarterTokenizer:
     def encode(self, text: str, *rest: Any, **options: Any) -> list[int]:
         """Return the ids of a text. No special token is ever added: it has none to add."""
         if rest or set(options) - {"add_special_tokens"} or not isinstance(text, str):
-            return self._become().encode(text, *rest, **options)
+            return _become(self).encode(text, *rest, **options)
         return self.backend_tokenizer.encode(text, add_special_tokens=False).ids
 
     def decode(self, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> str:
         """Return the text of ids."""
         options.pop("clean_up_tokenization_spaces", None)  # byte-level: there is nothing to clean
-        if options or not isinstance(token_ids, Sequence):
-            return self._become().decode(token_ids, skip_special_tokens, **options)
+        flat = isinstance(token_ids, Sequence) and not any(
+            isinstance(one, Sequence) for one in token_ids[:1]
+        )
+        if options or not flat:
+            return _become(self).decode(token_ids, skip_special_tokens, **options)
         return self.backend_tokenizer.decode(
             list(token_ids), skip_special_tokens=skip_special_tokens
         )
@@ -113,8 +120,8 @@ class StarterTokenizer:
     def convert_tokens_to_ids(self, tokens: Any) -> Any:
         """Return the id of a token, or the ids of several; ``unk_token_id`` for others."""
         if isinstance(tokens, str):
-            return self._id(tokens)
-        return [self._id(token) for token in tokens]
+            return _id(self, tokens)
+        return [_id(self, token) for token in tokens]
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Return the token of an id, or the tokens of several."""
@@ -126,7 +133,7 @@ class StarterTokenizer:
     def save_pretrained(self, save_directory: Any, **options: Any) -> tuple[str, ...]:
         """Write the two files that it is read from."""
         if options:
-            return self._become().save_pretrained(save_directory, **options)
+            return _become(self).save_pretrained(save_directory, **options)
         folder = Path(save_directory)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {k: v for k, v in self.init_kwargs.items() if k not in _OF_THE_PLACE}
@@ -135,36 +142,42 @@ class StarterTokenizer:
         self.backend_tokenizer.save(str(folder / "tokenizer.json"))
         return str(folder / "tokenizer_config.json"), str(folder / "tokenizer.json")
 
-    def _id(self, token: str | None) -> int | None:
-        if token is None:
-            return None
-        found = self.backend_tokenizer.token_to_id(token)
-        return found if found is not None or token == self.unk_token else self.unk_token_id
-
-    def _become(self) -> Any:
-        """Turn into transformers' tokenizer, and return it: it is the same object."""
-        from transformers import PreTrainedTokenizerFast
-
-        settings = {k: v for k, v in self.init_kwargs.items() if k != "tokenizer_class"}
-        full = PreTrainedTokenizerFast(
-            tokenizer_object=self.backend_tokenizer, name_or_path=self.name_or_path, **settings
-        )
-        self.__dict__.clear()
-        self.__dict__.update(full.__dict__)
-        object.__setattr__(self, "__class__", type(full))
-        return self
-
     def __call__(self, *texts: Any, **options: Any) -> Any:
         """A padded batch, as transformers makes it."""
-        return self._become()(*texts, **options)
+        return _become(self)(*texts, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # of Python itself: copies and pickles ask for some
             raise AttributeError(name)
-        return getattr(self._become(), name)
+        return getattr(_become(self), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._become(), name, value)
+        setattr(_become(self), name, value)
+
+
+def _id(tokenizer: Any, token: str | None) -> int | None:
+    if token is None:
+        return None
+    found = tokenizer.backend_tokenizer.token_to_id(token)
+    unknown = tokenizer.unk_token
+    return found if found is not None or token == unknown else _id(tokenizer, unknown)
+
+
+def _become(tokenizer: Any) -> Any:
+    """Turn a tokenizer into transformers' own, and return it: it is the same object."""
+    from transformers import PreTrainedTokenizerFast
+
+    with _TURNING:
+        if type(tokenizer) is not StarterTokenizer:  # another thread was sooner
+            return tokenizer
+        settings = {k: v for k, v in tokenizer.init_kwargs.items() if k != "tokenizer_class"}
+        settings["name_or_path"] = tokenizer.name_or_path
+        full = PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer, **settings)
+        # whoever reads meanwhile finds what either class needs
+        tokenizer.__dict__.update(full.__dict__)
+        object.__setattr__(tokenizer, "__class__", type(full))
+        tokenizer.__dict__.pop("backend_tokenizer", None)
+    return tokenizer
 
 
 def read_starter_tokenizer(folder: Path) -> StarterTokenizer | None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from weakref import WeakSet
 
 from ...agents.engines.http.engine import HttpEngine
 from ...agents.models.loading import resolve_dtype
@@ -96,6 +97,9 @@ APART = 0.005
 _COLLECT = 10_000, 20, 20
 """Objects and collections between collections of the heap's generations, while a run trains."""
 
+_EARLIER: WeakSet[Trainer] = WeakSet()
+"""Trainers of :func:`train` that are still in memory."""
+
 
 def train(
     config: TrainConfig,
@@ -120,37 +124,43 @@ def train(
         DataError: The disk is full or cannot be written; the last checkpoint stays.
         KeyboardInterrupt: After a checkpoint was saved.
     """
-    with (
-        disk_errors(run_dir),
-        settled_heap() as settle,
-        Trainer(config, run_dir, report, engine, loggers=loggers) as trainer,
-    ):
-        settle()
-        return trainer.run()
+    if _EARLIER:
+        gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
+    with disk_errors(run_dir):
+        with _uncollected():
+            trainer = Trainer(config, run_dir, report, engine, loggers=loggers)
+            _EARLIER.add(trainer)
+        with trainer, settled_heap():
+            return trainer.run()
 
 
 @contextmanager
-def settled_heap() -> Iterator[Callable[[], None]]:
-    """Keep GC off until the yielded function freezes all there is (libraries, the model, worlds).
+def settled_heap() -> Iterator[None]:
+    """Freeze long-lived objects (libraries, environments, the model) so that GC skips them.
 
     A full collection walks over all of it, some hundreds of thousands of objects, and takes as
     long as a whole rollout of a small model. Turns live until their step is over, so that looking
     for unused ones every few hundred objects finds none: it is done less often, too.
     """
-    before, running = gc.get_threshold(), gc.isenabled()
-    gc.disable()
-
-    def settle() -> None:
-        gc.freeze()
-        gc.set_threshold(*_COLLECT)
-        if running:
-            gc.enable()
-
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
     try:
-        yield settle
+        yield
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep GC off while long-lived objects are made, and freeze them."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()  # before it is on again: it would walk over all of it once
+    finally:
         if running:
             gc.enable()
 

@@ -7,6 +7,7 @@ import platform
 import time
 from pathlib import Path
 
+from ...agents.models.device_memory import card_share, share_of
 from ...algos.runs.provenance import versions
 from ...envs.core.errors import BadValueError
 from .cell import Machine
@@ -91,12 +92,15 @@ def check_gpus(suite: Suite, gpus: list[str], workers: int | None = None) -> Non
 
     for i in range(len(gpus)):
         found = torch.cuda.get_device_properties(i)
-        memory = found.total_memory / 1024**3
-        beside = len(range(i, workers or 1, len(gpus)))
-        if memory >= suite.gpu_memory_gb > memory / max(1, beside):
+        memory = found.total_memory / 1024**3 * card_share()
+        beside = max(1, len(range(i, workers or 1, len(gpus))))
+        if memory >= suite.gpu_memory_gb > memory * share_of(1 / beside):
+            most = max(
+                n for n in range(1, beside) if memory * share_of(1 / n) >= suite.gpu_memory_gb
+            )
             raise BadValueError(
                 f"{need} for each worker; {found.name} has {memory:.0f} GB for {beside} of them. "
-                f"Give at most --workers {int(memory // suite.gpu_memory_gb) * len(gpus)}."
+                f"Give at most --workers {most * len(gpus)}."
             )
         if memory < suite.gpu_memory_gb:
             raise BadValueError(

@@ -269,10 +269,13 @@ class HfForward:
         """Two ragged rows fed in two parts must give the logits of plain forward passes."""
         pool = KvPool(self._shape, 2, 2**62)
         n = 7 + max((w for w in self._windows.values() if w is not None), default=0)
-        texts = [np.arange(n) % self._n_logits, np.arange(3, n + 1) % self._n_logits]
+        n = min(n, self._last_position + 1)  # more is never fed
+        short = max(2, n - 2)
+        texts = [np.arange(n) % self._n_logits, np.arange(3, short + 3) % self._n_logits]
+        first = min(3, short - 1)
         rows = [pool.acquire(n + 2), pool.acquire(n + 2)]
         try:
-            for cut in (slice(0, 3), slice(3, None)):
+            for cut in (slice(0, first), slice(first, None)):
                 pieces = [
                     Piece(row.index, cut.start, t[cut])
                     for row, t in zip(rows, texts, strict=True)

@@ -274,7 +274,8 @@ class KvPool:
         self._by_handle.clear()
         self._room = None
         # so that the next layout is the last one from the start
-        self._before = self._held if self._fixed and max_bytes is None else 0
+        again = self._fixed and max_bytes is None and not self._least_rows
+        self._before = self._held if again else 0
         self._allocate(0, 0)
 
     def compact(self, slack: int) -> bool:
@@ -446,7 +447,10 @@ def _in_small_pages(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     size = math.prod(shape) * dtype.itemsize
     if not size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return _zeros(shape, dtype, torch.device("cpu"))
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:  # not so much at once: numpy may still get it, or says that memory is full
+        return _zeros(shape, dtype, torch.device("cpu"))
     with suppress(OSError):  # a kernel that has no others
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     return torch.from_numpy(np.frombuffer(memory, np.uint8)).view(dtype).view(shape)

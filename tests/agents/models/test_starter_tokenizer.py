@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,15 @@ def ask_tensor(tokenizer: Any) -> None:
     assert tokenizer.decode(torch.tensor(ids)) == "Who wrote"
 
 
-@pytest.mark.parametrize("ask", [ask_batch, ask_template, ask_pad, ask_pair, ask_tensor])
+def ask_several(tokenizer: Any) -> None:
+    ids = tokenizer.encode("Who wrote")
+    assert tokenizer.decode([ids, ids[:1]]) == ["Who wrote", tokenizer.decode(ids[:1])]
+
+
+ASKED = (ask_batch, ask_template, ask_pad, ask_pair, ask_tensor, ask_several)
+
+
+@pytest.mark.parametrize("ask", ASKED)
 def test_it_turns_into_transformers_tokenizer_for_all_else(ask: Any, tmp_path: Path) -> None:
     tokenizer = load_tokenizer(write(tmp_path, "bytes"))
     keep_style(tokenizer, "plain")
@@ -146,6 +155,29 @@ def test_it_turns_into_transformers_tokenizer_for_all_else(ask: Any, tmp_path: P
     assert tokenizer.init_kwargs["turngym_render"] == "plain"
     assert renderer.open("Who wrote", " it?") == before, "whoever held it goes on"
     assert (tokenizer.eos_token_id, len(tokenizer)) == (1, len(vocabulary))
+
+
+def test_it_turns_while_other_threads_read(tmp_path: Path) -> None:
+    folder = write(tmp_path, "bytes")
+    for _ in range(20):
+        tokenizer, over, faults = load_tokenizer(folder), threading.Event(), []
+
+        def read(of: Any = tokenizer, end: threading.Event = over, bad: Any = faults) -> None:
+            try:
+                while not end.is_set():
+                    seen = of.eos_token_id, of.pad_token_id, len(of), of.encode("Who wrote")
+                    assert seen[:2] == (1, 0)
+            except BaseException as fault:  # noqa: BLE001 - told below
+                bad.append(fault)
+
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        assert tokenizer(["Who"]).input_ids
+        over.set()
+        for reader in readers:
+            reader.join()
+        assert faults == []
 
 
 def edit(folder: Path, file: str, **changes: Any) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import gc
+import weakref
+from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import pytest
 
-from turngym.algos.training.trainer import settled_heap
+from turngym.agents.models.random_init import blank_model
+from turngym.algos import Budget, EnvConfig, TrainConfig, make_recipe, train
+from turngym.algos.training.trainer import Trainer, settled_heap
+from turngym.envs.core.errors import TurngymError
 
 
 def test_left_alone_within_and_not_after() -> None:
     before, threshold = gc.get_freeze_count(), gc.get_threshold()
-    with settled_heap() as settle:
-        assert not gc.isenabled(), "what is built stays: there is nothing to look for"
-        settle()
-        assert gc.isenabled()
+    with settled_heap():
         assert gc.get_freeze_count() > before
         assert gc.get_threshold() > threshold
     assert gc.get_freeze_count() == 0
@@ -24,16 +28,48 @@ def test_left_alone_within_and_not_after() -> None:
 def test_given_back_after_a_fault() -> None:
     with pytest.raises(RuntimeError), settled_heap():
         raise RuntimeError
-    assert gc.isenabled()
     assert gc.get_freeze_count() == 0
 
 
-def test_it_stays_off_where_the_caller_had_it_off() -> None:
-    gc.disable()
-    try:
-        with settled_heap() as settle:
-            settle()
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
+def bandit_config(model: Path, seed: int) -> TrainConfig:
+    return TrainConfig(
+        env=EnvConfig(id="Bandit-v0", settings={}),
+        model=str(model),
+        recipe=make_recipe("grpo", {"groups_per_step": 2, "rollout.n": 2}, small=True),
+        budget=Budget(steps=1),
+        max_tokens=3,
+        seed=seed,
+        device="cpu",
+    )
+
+
+def test_a_run_collects_again_once_it_is_built_and_keeps_no_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank_model(gym.make("Bandit-v0"), tmp_path / "model")
+    engines: list[weakref.ref[Any]] = []
+    seen: list[tuple[bool, bool]] = []
+    run, built = Trainer.run, Trainer.__init__
+
+    def watched_run(self: Trainer) -> Any:
+        engines.append(weakref.ref(self.engine))
+        seen.append((gc.isenabled(), gc.get_freeze_count() > 0))
+        return run(self)
+
+    def watched_build(self: Trainer, *given: Any, **options: Any) -> None:
+        assert not gc.isenabled(), "what is built stays: there is nothing to look for"
+        assert all(engine() is None for engine in engines), "the memory of earlier runs is free"
+        built(self, *given, **options)
+
+    monkeypatch.setattr(Trainer, "run", watched_run)
+    monkeypatch.setattr(Trainer, "__init__", watched_build)
+    for seed in range(2):
+        train(bandit_config(tmp_path / "model", seed), tmp_path / str(seed))
+        assert gc.isenabled()
+    assert seen == [(True, True)] * 2
+
+
+def test_a_run_that_cannot_begin_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
+    with pytest.raises(TurngymError):
+        train(bandit_config(tmp_path / "nothing", 0), tmp_path / "run")
+    assert gc.isenabled()

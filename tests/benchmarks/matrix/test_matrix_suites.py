@@ -10,6 +10,7 @@ import torch
 from helpers.tiny_matrix import tiny
 from pydantic import ValidationError
 
+from turngym.agents.models.device_memory import SHARE
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.matrix.machine_info import check_gpus
@@ -171,3 +172,9 @@ def test_workers_on_one_card_need_a_share_that_is_large_enough(
         check_gpus(full, ["0"], 3)
     with pytest.raises(BadValueError, match=r"for 3 of them\. Give at most --workers 4\."):
         check_gpus(full, ["0", "1"], 5)
+    card.total_memory = 144 * 2**30  # what two may take leaves room for what neither counts
+    with pytest.raises(BadValueError, match=r"for 2 of them\. Give at most --workers 1\."):
+        check_gpus(full, ["0"], 2)
+    monkeypatch.setenv(SHARE, "0.3")  # of another program on the card
+    with pytest.raises(BadValueError, match="Card has 43 GB"):
+        check_gpus(full, ["0"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import resource
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from helpers.small_models import model
 
 from turngym.agents.engines.factory import EngineSettings, build_engine
 from turngym.agents.engines.local.kv_cache import CacheShape, KvPool
+from turngym.agents.models.out_of_memory import MemoryFullError
 from turngym.envs.core.errors import BadValueError, EpisodeError
 
 pytestmark = pytest.mark.usefixtures("loops")
@@ -243,6 +245,24 @@ def test_a_wiped_pool_holds_nothing_and_a_cleared_one_is_written_again() -> None
     assert not pool.lengths.any()
     pool.wipe()
     assert not pool.data.any()
+
+
+def test_memory_that_nobody_has_is_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    home = "turngym.agents.engines.local.kv_cache"
+    monkeypatch.setattr(f"{home}.mmap.mmap", refuse)
+    shape = CacheShape(2, 2, 8, torch.float32, torch.device("cpu"))
+    pool = KvPool(shape, 4, 2**20)
+    assert pool.acquire(20) is not None, "numpy had it"
+    eng = engine()
+    monkeypatch.setattr(f"{home}._zeros", full)
+    with pytest.raises(MemoryFullError):
+        ask(eng, request([5, 6]))
 
 
 def resident() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.engine_help import FAMILIES, TOKENIZER, ask, engine, prompts, request, teacher
+from helpers.engine_help import FAMILIES, TOKENIZER, ask, engine, prompts, request, same, teacher
 from helpers.small_models import model
 
 from turngym.agents.engines.local.packed_decoder import FastDecoder
@@ -174,3 +174,18 @@ def test_flash_attention_is_asked_for_where_it_is_installed(
     name, why = choose_attention(net, "flash_attention_2", cuda)
     assert name == "sdpa"
     assert "Ampere" in why
+
+
+@pytest.mark.parametrize("limit", [17, 18, 20, 22, 23, 30])
+def test_a_context_just_above_the_window_is_no_reason_to_refuse_a_model(limit: int) -> None:
+    """More tokens than the context were fed for the proof, all at its last position."""
+    net = model("Mistral", sliding_window=16, max_position_embeddings=64)
+    eng = engine(net, max_context=limit)
+    asked = request(range(5, 14), max_tokens=4)
+    same(ask(eng, asked)[0], ask(engine(net, max_context=60), asked)[0])
+
+
+@pytest.mark.parametrize("limit", [2, 4, 6, 8])
+def test_short_contexts_are_proved_with_what_they_hold(limit: int) -> None:
+    eng = engine(model("GPT2"), max_context=limit)
+    assert len(ask(eng, request([5], max_tokens=1))[0].ids) == 1

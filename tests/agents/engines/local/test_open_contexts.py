@@ -156,13 +156,16 @@ def test_tokens_are_what_they_are_without(family: str, monkeypatch: Any) -> None
     assert not any(row is not None for row in eng._pool._slots)
 
 
-def test_new_weights_forget_the_layout_and_the_past(monkeypatch: Any) -> None:
+@pytest.mark.parametrize("rests", [False, True])
+def test_new_weights_forget_the_layout_and_the_past(rests: bool, monkeypatch: Any) -> None:
     monkeypatch.setattr(engine_module, "is_large", lambda _: True)
     eng = engine(_NET, max_batch=2)
     first = ask(eng, request(range(5, 30)), request([7, 8]))
     wide = eng._pool.positions
     ask(eng, request(range(5, 150)))
     assert eng._pool.positions > wide
+    if rests:  # as between the rollouts of a run
+        eng.rest()
     eng.sync(_NET)
     assert eng._pool.rows == eng._pool.positions == 0
     for a, b in zip(first, ask(eng, request(range(5, 30)), request([7, 8])), strict=True):
