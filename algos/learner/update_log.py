@@ -30,7 +30,7 @@ class UpdateLog:
         self.differences: list[Floats] = []
         self.total_loss = 0.0
         self._unread: list[tuple[str | None, float, Tensor]] = []
-        self._told: dict[str, set[int]] = {}  # by name, in which optimiser steps
+        self._steps_of: dict[str, set[int]] = {}  # by name, in which optimiser steps
 
     def loss(self, loss: Tensor, parts: Mapping[str, Tensor], share: float) -> None:
         """Log one micro batch's loss and its parts.
@@ -47,7 +47,7 @@ class UpdateLog:
             per_token = "_" in name
             self._unread.append((name, share if per_token else 1.0, value.detach()))
             if per_token:
-                self._told.setdefault(name, set()).add(self.steps)
+                self._steps_of.setdefault(name, set()).add(self.steps)
 
     def read(self) -> None:
         """Add up what is still on the device."""
@@ -98,20 +98,22 @@ class UpdateLog:
         self.read()
         if ranks.world_size == 1:
             return
-        everyone = ranks.everyone((self.total_loss, self.parts, self.differences, self._told))
+        everyone = ranks.everyone((self.total_loss, self.parts, self.differences, self._steps_of))
         self.total_loss = sum(loss for loss, *_ in everyone)
         names = sorted({name for _, parts, *_ in everyone for name in parts})
         self.parts = {n: sum(parts.get(n, 0.0) for _, parts, *_ in everyone) for n in names}
         self.differences = [d for _, _, differences, _ in everyone for d in differences]
-        told = [told for *_, told in everyone]
-        self._told = {n: set().union(*(one.get(n, ()) for one in told)) for n in names if "_" in n}
+        reported = [reported for *_, reported in everyone]
+        self._steps_of = {
+            n: set().union(*(one.get(n, ()) for one in reported)) for n in names if "_" in n
+        }
 
     def metrics(self, groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         """Return metrics by declared key; ``groups`` are the optimiser's, policy first."""
         self.read()
         steps = self.steps
         out = {
-            f"loss/{name}": value / len(self._told.get(name) or range(steps))
+            f"loss/{name}": value / len(self._steps_of.get(name) or range(steps))
             for name, value in self.parts.items()
         }
         out["update/loss"] = self.total_loss / steps

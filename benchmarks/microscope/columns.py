@@ -41,7 +41,7 @@ class ColumnSettings:
             (``tokens_per_step``).
         continuations: K, per turn.
         noise: Seed of the continuations.
-        samples: Samples of the bootstrap over batches.
+        samples: Samples of the bootstrap over batches, of which there are ten and more.
     """
 
     batches: int = 3

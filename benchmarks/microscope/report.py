@@ -19,7 +19,7 @@ PAGES = {"credit.html": "credit.html.j2", "credit.md": "credit.md.j2"}
 
 
 class Value(Form):
-    """A measure with its 95 % bootstrap interval over groups.
+    """A measure with its 95 % interval over units: by bootstrap, of fewer than ten by Student's t.
 
     Attributes:
         value: The measure.

@@ -25,6 +25,7 @@ from ...envs.core.errors import BadValueError
 from .credits import TurnCredit, TurnIndex, turn_credit
 from .crew import Bench, Crew
 from .gradients import Vectors, group_gradients
+from .intervals import differences_of, drawn_weights, values_of
 from .metrics import (
     GradientTable,
     TurnTable,
@@ -33,18 +34,15 @@ from .metrics import (
     gradient_table,
     group_sums,
     reference_measures,
-    resampled_weights,
     turn_measures,
 )
 from .playing import Playground, Sample, Subject, known_truth, make_subject
-from .report import CreditReport, Row, Value
+from .report import CreditReport, Row
 from .truth import TruthSettings
 
 Doubles = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.floating[Any]]
 Truths = tuple[Numbers, Numbers, Numbers]
-LEAST_SAMPLES = 0.9
-"""Share of the bootstrap samples in which a measure must have a value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +63,7 @@ class StudySettings:
         resample: M, how often the group around an anchor turn is sampled again, for bias and
             variance; 0 leaves both out.
         anchors: Anchor turns per recipe.
-        samples: Samples of the bootstrap over units.
+        samples: Samples of the bootstrap over units, of which there are ten and more.
         strict: Whether a recipe that cannot be measured is an error; else it is noted.
         keep: Groups per recipe that are written for `turngym view`.
     """
@@ -311,7 +309,7 @@ class Study:
     def _along(self, ground: Playground, reference: Vectors) -> dict[str, dict[str, Doubles]]:
         """Return how each recipe's batches point along the reference, by the recipe's name."""
         count = self.settings.compared
-        drawn = resampled_weights(count, self.settings.samples)
+        drawn = drawn_weights(count, self.settings.samples)
         weights = np.concatenate([np.ones((1, count)), drawn])
         out = {}
         for done, seen in enumerate(self._seen):
@@ -409,7 +407,7 @@ class Study:
                 extra.append(_row(role + several, role, first, measures, 0.0))
         base = rows[self._seen[0].subject.name][1]
         compared = [
-            row.model_copy(update={"differences": _differences(measures, base) if place else {}})
+            row.model_copy(update={"differences": differences_of(measures, base) if place else {}})
             for place, (row, measures) in enumerate(rows[s.subject.name] for s in self._seen)
         ]
         return [*compared, *extra]
@@ -447,12 +445,12 @@ class Study:
 
 
 class _Draws:
-    """Bootstrap weights of the units, the same for all recipes that saw a unit."""
+    """Weights of the units, the same for all recipes that saw a unit."""
 
     def __init__(self, seen: Sequence[_Seen], samples: int) -> None:
         names = sorted({name for one in seen for name in one.sample.names})
         self._at = {name: i for i, name in enumerate(names)}
-        self._drawn = resampled_weights(len(names), samples)
+        self._drawn = drawn_weights(len(names), samples)
 
     def weights(self, sample: Sample) -> Doubles:
         """Return ``[1 + samples, units]``: first every unit once, then the samples."""
@@ -567,28 +565,6 @@ def _row(
         success=float(np.mean(solved)) if solved else 0.0,
         deviation=float(truth.whole[truth.known].std()),
         within=float(within),
-        measures=_values(measures),
+        measures=values_of(measures),
         differences={},
     )
-
-
-def _values(found: Mapping[str, Doubles]) -> dict[str, Value]:
-    """Return the measures that have a value, with their intervals.
-
-    What has no value in many samples of the bootstrap is noise in the others too, and left out.
-    """
-    out = {}
-    for name, drawn in found.items():
-        samples = drawn[1:][np.isfinite(drawn[1:])]
-        if not np.isfinite(drawn[0]) or len(samples) < LEAST_SAMPLES * (len(drawn) - 1):
-            continue
-        low = high = None
-        if len(samples):
-            low, high = (float(x) for x in np.percentile(samples, [2.5, 97.5]))
-        out[name] = Value(value=float(drawn[0]), low95=low, high95=high)
-    return out
-
-
-def _differences(ours: Mapping[str, Doubles], theirs: Mapping[str, Doubles]) -> dict[str, Value]:
-    both = ours.keys() & theirs.keys()
-    return _values({name: ours[name] - theirs[name] for name in both})

@@ -112,7 +112,9 @@ def test_metrics_of_processes_add_up() -> None:
 
     class Together(Channel):
         def everyone(self, mine: Any) -> list[Any]:
-            return [(log.total_loss, dict(log.parts), log.differences, log._told) for log in logs]
+            return [
+                (log.total_loss, dict(log.parts), log.differences, log._steps_of) for log in logs
+            ]
 
     logs[0].merge(Together(0, 2))
     assert logs[0].total_loss == 3.0

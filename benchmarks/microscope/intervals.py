@@ -1,0 +1,58 @@
+"""Intervals of the microscope's measures, by resampling units or leaving each out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from .metrics import resampled_weights
+from .report import Value
+
+Doubles = npt.NDArray[np.float64]
+LEAST_SAMPLES = 0.9
+"""Share of the bootstrap samples in which a measure must have a value."""
+FEW = 10
+"""Units below which each is left out in turn, in place of resampling them: the 95 % bootstrap
+interval of three holds the truth in 70 %, and one of nine samples is one unit alone."""
+
+
+def drawn_weights(units: int, samples: int) -> Doubles:
+    """Return bootstrap weights ``[samples, units]``, of few units those that leave one out."""
+    return 1.0 - np.eye(units) if units < FEW else resampled_weights(units, samples)
+
+
+def values_of(found: Mapping[str, Doubles]) -> dict[str, Value]:
+    """Return the measures that have a value, with their intervals.
+
+    What has no value in many samples of the bootstrap is noise in the others too, and left out.
+    Where units are few, the interval is Student's by the error that leaving each out gives.
+    """
+    out = {}
+    for name, drawn in found.items():
+        samples = drawn[1:][np.isfinite(drawn[1:])]
+        if not np.isfinite(drawn[0]) or len(samples) < LEAST_SAMPLES * (len(drawn) - 1):
+            continue
+        low = high = None
+        if 0 < len(drawn) - 1 < FEW:
+            reach = _reach(samples)
+            low, high = float(drawn[0]) - reach, float(drawn[0]) + reach
+        elif len(samples):
+            low, high = (float(x) for x in np.percentile(samples, [2.5, 97.5]))
+        out[name] = Value(value=float(drawn[0]), low95=low, high95=high)
+    return out
+
+
+def _reach(without: Doubles) -> float:
+    """Return half of Student's 95 % interval by values that leave a unit out ``[units]``."""
+    from scipy.special import stdtrit  # slow to import
+
+    n = len(without)
+    return float(stdtrit(n - 1, 0.975) * np.std(without) * np.sqrt(n - 1))
+
+
+def differences_of(ours: Mapping[str, Doubles], theirs: Mapping[str, Doubles]) -> dict[str, Value]:
+    """Return the measures that both have, ours less theirs, with their intervals."""
+    both = ours.keys() & theirs.keys()
+    return values_of({name: ours[name] - theirs[name] for name in both})

@@ -1,0 +1,55 @@
+"""The microscope's intervals hold what they should, however few units there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from turngym.benchmarks.microscope.intervals import FEW, differences_of, drawn_weights, values_of
+from turngym.benchmarks.microscope.metrics import gradient_measures, gradient_table
+
+SAMPLES = 200
+
+
+def weights(units: int) -> np.ndarray:
+    return np.concatenate([np.ones((1, units)), drawn_weights(units, SAMPLES)])
+
+
+@pytest.mark.parametrize("units", [2, 3, 5, 9, 10, 24])
+def test_intervals_of_a_mean_hold_it(units: int) -> None:
+    """Of three units the bootstrap's held it in 70 %."""
+    rng, drawn = np.random.default_rng(units), weights(units)
+    assert len(drawn) - 1 == (units if units < FEW else SAMPLES)
+    held = 0
+    for _ in range(400):
+        value = values_of({"mean": drawn @ rng.normal(size=units) / drawn.sum(axis=1)})["mean"]
+        assert value.low95 is not None
+        assert value.high95 is not None
+        held += value.low95 <= 0 <= value.high95
+    assert held >= (0.92 if units < FEW else 0.86) * 400
+
+
+def test_three_batches_have_all_measures_of_gradients() -> None:
+    """A bootstrap sample of one batch alone has no pair, so that two of them never had a value."""
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=50)
+    batches = true + 0.3 * rng.normal(size=(3, 50))
+    h1, h2 = (batches + 0.1 * rng.normal(size=(3, 50)) for _ in range(2))
+    own = true + 0.5 * rng.normal(size=(3, 50))
+    table = gradient_table(own, ((h1 + h2) / 2, h1, h2), np.full(3, 256.0))
+    found = gradient_measures(table, weights(3))
+    shown = values_of(found)
+    assert {"signal_per_1k", "cosine_batch", "cosine_mean"} <= set(shown)
+    assert set(shown) == {name for name, drawn in found.items() if np.isfinite(drawn[0])}
+    for value in shown.values():
+        assert value.low95 is not None
+        assert value.high95 is not None
+        assert value.low95 <= value.value <= value.high95
+    same = differences_of(found, found)
+    assert all((v.value, v.low95, v.high95) == (0.0, 0.0, 0.0) for v in same.values())
+
+
+def test_what_has_no_value_without_some_unit_is_left_out() -> None:
+    assert values_of({"one": np.array([0.4, 0.5, np.nan, 0.3])}) == {}
+    alone = values_of({"bias": np.array([0.2])})["bias"]
+    assert (alone.value, alone.low95, alone.high95) == (0.2, None, None)
