@@ -31,6 +31,16 @@ def check_minimum(rule: Any, **bounds: float) -> None:
             raise BadValueError(f"{_setting(rule, name)}; expected at least {low}.")
 
 
+def check_seed(rule: Any, name: str = "seed") -> None:
+    """Refuse a seed that is below 0, or more than 63 bits hold.
+
+    Raises:
+        BadValueError: It is.
+    """
+    if not 0 <= getattr(rule, name) < 2**63:
+        raise BadValueError(f"{_setting(rule, name)}; expected a number from 0 to 2**63 - 1.")
+
+
 def check_shares(rule: Any, *names: str) -> None:
     """Refuse settings outside of [0, 1].
 

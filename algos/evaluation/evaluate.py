@@ -27,6 +27,7 @@ from ...envs.core.registration import breakdown_metrics
 from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate, estimate_of_means, estimate_share
 from ...envs.wrappers.record import RecordEpisodes
+from ..core.checks import check_seed
 from ..core.forest import Tree
 from ..core.protocols import Start
 from ..rollouts import seed_at
@@ -70,6 +71,7 @@ class EvalSet:
             raise BadValueError(
                 f"evaluation set {self.name!r}: n is {self.n}; expected at least 1."
             )
+        check_seed(self)
         if not self.name or "/" in self.name:
             raise BadValueError(
                 f"evaluation set: the name is {self.name!r}; expected a word without '/'."

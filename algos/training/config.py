@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,10 +104,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         given = [v for v in (self.steps, self.tokens, self.calls, self.minutes) if v is not None]
-        if not given or min(given) < 0:
+        if not given or not all(0 <= v < math.inf for v in given):
             raise BadValueError(
                 f"budget: steps {self.steps}, tokens {self.tokens}, calls {self.calls}, minutes "
-                f"{self.minutes}; expected at least one limit, none below 0."
+                f"{self.minutes}; expected at least one limit, all finite and none below 0."
             )
 
     def left(self, tokens: int, calls: int) -> StepLimits:

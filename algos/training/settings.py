@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ...agents.engines.factory import EngineSettings
 from ...agents.models.attention import Attention
 from ...agents.rendering.factory import Style
-from ..core.checks import check_above_zero, check_minimum
+from ..core.checks import check_above_zero, check_minimum, check_seed
 from ..evaluation.defaults import MAX_TOKENS, TEMPERATURE
 
 
@@ -39,7 +39,8 @@ class WarmStartSettings:
     render: Style = "auto"
 
     def __post_init__(self) -> None:
-        check_minimum(self, episodes=1, batch=1, seed=0, micro_batch_tokens=1)
+        check_minimum(self, episodes=1, batch=1, micro_batch_tokens=1)
+        check_seed(self)
         check_above_zero(self, "lr")
 
     @property
@@ -144,4 +145,5 @@ class TrainSettings(EngineSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_minimum(self, max_tokens=1, eval_every=0, checkpoint_every=1, keep=1, transcripts=0)
-        check_minimum(self, keep_rollouts=0, seed=0, greedy_every=0, eval_temperature=0)
+        check_minimum(self, keep_rollouts=0, greedy_every=0, eval_temperature=0)
+        check_seed(self)

@@ -68,9 +68,15 @@ def values(words: Sequence[str], option: str) -> dict[str, Any]:
 
 
 def output_file(name: str) -> Path:
-    """Return the path of a file to write; its folder is made."""
+    """Return the path of a file to write; its folder is made.
+
+    Raises:
+        BadValueError: It is a folder, or its folder cannot be made.
+    """
     path = Path(name).expanduser()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise BadValueError(f"{path}: is a folder; expected a file to write.")
+    _make_folder(path.parent)
     return path
 
 
@@ -78,12 +84,20 @@ def new_folder(name: str) -> Path:
     """Return the path of a folder to write, which must be new or empty.
 
     Raises:
-        BadValueError: It holds something.
+        BadValueError: It holds something, or cannot be made.
     """
     path = Path(name).expanduser()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadValueError(f"--out {path}: holds files; choose a new folder, or empty this one.")
+    _make_folder(path.parent)
     return path
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadValueError(f"{path}: cannot be a folder ({error.strerror}).") from error
 
 
 def given(options: object, *names: str) -> dict[str, Any]:

@@ -130,12 +130,12 @@ def run(command: Command) -> None:
         from ..ladder.guide import write_guide
 
         files = [Path(file) for file in command.guide]
-        page = write_guide(files, Path(command.out or GUIDE_FILE), command.baseline)
+        page = write_guide(files, Path(command.out or GUIDE_FILE).expanduser(), command.baseline)
         say(f"page        {page}")
     else:
         from ..speed.table import write_speed
 
-        write_speed(Path(command.out or SPEED_FILE), command.only, PlainConsole())
+        write_speed(Path(command.out or SPEED_FILE).expanduser(), command.only, PlainConsole())
 
 
 def fill(command: Command, suite: Suite) -> None:
@@ -154,7 +154,7 @@ def fill(command: Command, suite: Suite) -> None:
     gpus = [] if suite.device == "cpu" else visible_gpus()
     if command.executor == "process" or command.ray_address is None:
         check_gpus(suite, gpus, command.workers if command.executor == "process" else None)
-    out = Path(command.out or Path("runs") / f"bench-{suite.name}")
+    out = Path(command.out or Path("runs") / f"bench-{suite.name}").expanduser()
     say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
     if command.reuse:
         for source in reuse_results(suite, out, [Path(one) for one in command.reuse]):
@@ -180,7 +180,7 @@ def ask_oracle(command: Command, suite: Suite) -> None:
     columns = {cell.column for cell in suite.only(command.only)}
     wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
     quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
-    out = Path(command.out or Path("runs") / f"bench-{suite.name}")
+    out = Path(command.out or Path("runs") / f"bench-{suite.name}").expanduser()
     out.mkdir(parents=True, exist_ok=True)
     Layout(out).claim(suite)
     path = out / ORACLE_FILE

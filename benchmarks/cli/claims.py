@@ -80,11 +80,14 @@ def run(command: Command) -> None:
     elif command.list:
         list_claims(claims)
     elif command.report:
-        report(Path(command.out), None if command.packed is None else Path(command.packed))
+        report(
+            Path(command.out).expanduser(),
+            None if command.packed is None else Path(command.packed).expanduser(),
+        )
     elif command.packed is not None:
         raise BadValueError("--packed is read by claims --report.")
     elif command.pack is not None:
-        pack(Path(command.out), Path(command.pack))
+        pack(Path(command.out).expanduser(), Path(command.pack).expanduser())
     else:
         run_all(command, claims)
 
@@ -103,7 +106,7 @@ def run_all(command: Command, claims: list[Claim]) -> None:
     workers = cores if command.workers is None else command.workers
     if workers < 1:
         raise BadValueError(f"--workers {workers}: expected at least 1.")
-    out = Path(command.out)
+    out = Path(command.out).expanduser()
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))}
 
     def show(line: str) -> None:

@@ -170,7 +170,9 @@ def run(command: Command) -> None:
     study = Study(bench, recipes, study_settings(command), report)
     with hire(bench, workers(command)) as crew:
         found = study.run(crew)
-    out = Path(command.out or Path("runs") / f"credit-{command.env.removesuffix('-v0')}".lower())
+    out = Path(
+        command.out or Path("runs") / f"credit-{command.env.removesuffix('-v0')}".lower()
+    ).expanduser()
     written = write_report(found, out, study.write_dumps(out))
     show(found)
     say("")
@@ -294,7 +296,9 @@ def measure_matrix(command: Command, results: str) -> None:
 
     prepare(small=True)
     given_name = Path(results)
-    out = Path(command.out or given_name.with_name(given_name.name.split(".")[0] + "-credit"))
+    out = Path(
+        command.out or given_name.with_name(given_name.name.split(".")[0] + "-credit")
+    ).expanduser()
     settings = ColumnSettings(**vars(command.columns))
     ats = tuple(dict.fromkeys(command.at))
     jobs = plan_columns(read_parts([Path(results)]), command.only, ats, out, settings)

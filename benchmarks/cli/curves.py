@@ -13,6 +13,7 @@ from rich.markup import escape
 from ...algos.runs.plots import draw_runs
 from ...algos.runs.run_dir import list_settings, read_json, read_metrics
 from ...envs.core.errors import BadValueError, DataError
+from .arguments import output_file
 from .tables import say
 
 SEED = "seed"
@@ -63,13 +64,14 @@ def run(command: Command) -> None:
     groups: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
     for label, rows in zip(label_runs(configs), curves, strict=True):
         groups.setdefault(label, []).append(rows)
+    out = output_file(command.out)
+    out = out if out.suffix else out.with_name(f"{out.name}.png")
     try:
-        Path(command.out).parent.mkdir(parents=True, exist_ok=True)
-        draw_runs(groups, Path(command.out), command.measure, command.title)
+        draw_runs(groups, out, command.measure, command.title)
     except (OSError, ValueError) as error:  # a suffix that matplotlib does not write
         raise BadValueError(f"curves: {command.out} cannot be written: {error}.") from error
     shown = ", ".join(f"{label} ({len(runs)})" for label, runs in groups.items())
-    say(escape(f"{command.out}: {shown}"))
+    say(escape(f"{out}: {shown}"))
 
 
 def label_runs(configs: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -139,7 +139,9 @@ def _show_small_model(command: Command) -> None:
         checkpoint_every=20,
         **vars(command.sampler),
     )
-    folder = Path(command.run_dir) if command.run_dir else next_folder(Path("runs"), config)
+    folder = (
+        Path(command.run_dir).expanduser() if command.run_dir else next_folder(Path("runs"), config)
+    )
     report.note(
         f"2. GRPO: {config.recipe.groups_per_step} questions a step, "
         f"{config.recipe.rollout.max_paths} attempts each; only right answers are rewarded, and "
@@ -189,7 +191,9 @@ def _show_real_model(command: Command, name: str) -> None:
         checkpoint_every=5,
         **vars(command.sampler),
     )
-    folder = Path(command.run_dir) if command.run_dir else next_folder(Path("runs"), config)
+    folder = (
+        Path(command.run_dir).expanduser() if command.run_dir else next_folder(Path("runs"), config)
+    )
     report.note(
         f"3. GRPO: {config.recipe.groups_per_step} questions a step, "
         f"{config.recipe.rollout.max_paths} attempts each; only right answers are rewarded"

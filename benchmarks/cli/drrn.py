@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -15,7 +14,7 @@ from ...agents.scripted import RandomPolicy
 from ...algos.evaluation.evaluate import EvalSet, evaluate_policy
 from ...algos.runs.progress import reporter
 from ..runtime.threads import prepare
-from .arguments import Repeated
+from .arguments import Repeated, new_folder
 from .env_options import EnvOptions, env_config
 from .tables import score_table, table_console
 
@@ -52,6 +51,7 @@ def run(command: Command) -> None:
     from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
     from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
 
+    folder = new_folder(command.out)
     prepare(small=True)
     env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
     training = command.training
@@ -69,7 +69,6 @@ def run(command: Command) -> None:
         "env_settings": dict(env.settings),
         "split": command.split,
     }
-    folder = Path(command.out).expanduser()
     save_drrn(network, folder, how)
     report.note(f"DRRN in {folder}, {time.monotonic() - start:.0f} s")
     if not command.eval_n:

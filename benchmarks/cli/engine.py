@@ -78,7 +78,9 @@ def run(command: Command) -> None:
     prepare_for(model)
     # The address comes before the model, which may take minutes.
     with bind_socket(command.host, command.port, "engine serve") as bound:
-        folder = None if command.weights_folder is None else Path(command.weights_folder)
+        folder = (
+            None if command.weights_folder is None else Path(command.weights_folder).expanduser()
+        )
         engine = host_engine(model, command.settings, weights_folder=folder, sleep=command.sleep)
         app = make_app(engine, token=token)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))

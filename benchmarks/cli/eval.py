@@ -183,9 +183,9 @@ def run(command: Command) -> None:
     Raises:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
+    out = output_file(command.out) if command.out is not None else None
     env, configs = _configure_sets(command)
-    # Agents are looked up before the first of them plays for minutes.
-    check_model_options(command.agent, command.model_options)
+    check_model_options(command.agent, command.model_options)  # before the first plays for minutes
     check_planner_options(command.agent, command.planner)
     made = [config.make() for config in configs]
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
@@ -217,9 +217,9 @@ def run(command: Command) -> None:
         for metrics in _metric_tables(whole_sets):
             console.print()
             console.print(metrics)
-    if command.out is not None:
+    if out is not None:
         found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
-        output_file(command.out).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if failed:
         raise TurngymError(failed[0])
 

@@ -96,7 +96,7 @@ def run(command: Command) -> None:
     found = _measure(command, original)
     if command.json is not None:
         rows = {name: agreement.as_row() for name, agreement in found.items()}
-        _write(rows, Path(command.json))
+        _write(rows, Path(command.json).expanduser())
     show(found, original)
 
 

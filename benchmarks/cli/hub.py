@@ -130,14 +130,24 @@ def _hub() -> Any:
 @contextmanager
 def _hub_errors(what: str) -> Iterator[None]:
     """Say in one line what a hub or the way to it refused."""
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
     # Which HTTP client it has depends on its version; its own errors derive from that one's.
     bases = [base for base in HfHubHTTPError.__mro__ if issubclass(base, Exception)]
     client = tuple(base for base in bases if base.__name__ == "HTTPError")
     try:
         yield
-    except (HfHubHTTPError, HFValidationError, ConnectionError, *client) as error:
+    except (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        ConnectionError,
+        *client,
+    ) as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
         hint = " Log in with `hf auth login`, or set HF_TOKEN." if status in (401, 403) else ""
         raise BadValueError(f"{what}: {str(error).splitlines()[0]}{hint}") from error

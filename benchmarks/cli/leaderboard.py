@@ -33,7 +33,7 @@ from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import freeze, rerun
-from .arguments import Repeated
+from .arguments import Repeated, output_file
 from .submit import scripted_episodes
 from .tables import board_table, escape, say, scores_table, self_table, suites_table
 
@@ -263,6 +263,7 @@ def check_entries(action: Verify) -> None:
         DataError: An entry or a file is missing.
         TurngymError: An entry was refused.
     """
+    out = None if action.json is None else output_file(action.json)
     files = _suite_files(action.suite_file)
     entries = [_path(word) for word in action.entries]
     if not entries:
@@ -282,9 +283,9 @@ def check_entries(action: Verify) -> None:
             else:
                 verdicts.append(outcome)
                 _show_verdict(entry, outcome)
-    if action.json is not None:
+    if out is not None:
         lines = "".join(verdict.model_dump_json() + "\n" for verdict in verdicts)
-        _path(action.json).write_text(lines, encoding="utf-8")
+        out.write_text(lines, encoding="utf-8")
     if missing:
         raise missing[0]
     if refused := sum(not verdict.accepted for verdict in verdicts):
@@ -361,7 +362,7 @@ def show_boards(action: Table) -> None:
     if action.json is not None:
         data = [board.model_dump() for board in chosen]
         text = json.dumps(data, indent=2) + "\n"
-        _path(action.json).write_text(text, encoding="utf-8")
+        output_file(action.json).write_text(text, encoding="utf-8")
 
 
 def show_suites(action: Suites) -> None:

@@ -50,7 +50,7 @@ def run(command: Command) -> None:
     changes = {"max_batch": command.max_batch, "micro_batch_tokens": command.micro_batch_tokens}
     chosen = replace(preset(command.preset), **{k: v for k, v in changes.items() if v is not None})
     hardware = Hardware(
-        gpus=command.gpus or chosen.gpus,
+        gpus=chosen.gpus if command.gpus is None else command.gpus,
         memory_gb=command.memory,
         throughput=command.throughput,
         tflops=command.tflops,

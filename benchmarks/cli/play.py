@@ -106,6 +106,7 @@ def _play_by_turns(
         console.print(Panel(Text(inner.instructions.strip()), title="instructions"))
     if human:
         _introduce(console, inner, example)
+    steps = 0
     while info["status"] == "running":
         _observation(console, observation, info, inner.max_turns)
         action = act(observation, info)
@@ -114,11 +115,12 @@ def _play_by_turns(
             break
         observation, reward, _, _, info = recorder.step(closed(action, inner.stop))
         _reward(console, float(reward), info, human)
+        steps += 1
     else:
         console.print(Text(observation.strip()), end="\n" if observation.strip() else "")
         _ending(console, info, inner)
     recorder.close()
-    if out:
+    if out and steps:  # an episode without a step is not written
         console.print(f"transcript  {out}", markup=False, highlight=False, soft_wrap=True)
         console.print(f"see it with: turngym view {out}", markup=False, soft_wrap=True)
 

@@ -92,13 +92,14 @@ def run(command: Command) -> None:
     names = command.env or (*taught_environments(), DEMO)
     for name in names:
         find_environment(DEMO_ENV if name == DEMO else name)
+    out = None if command.out is None else output_file(command.out)
     report = reporter()
     prepare(small=True)
     found = [score_starter(name, command, report) for name in names]
     table_console().print(starter_table(found, command.measure))
-    if command.out is not None:
+    if out is not None:
         rows = [_json_row(each) for each in found]
-        output_file(command.out).write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
 def taught_environments() -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -27,7 +27,7 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.plugins import load_again, loaded_plugins
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
-from .arguments import Repeated, pairs
+from .arguments import Repeated, expand_dotted, pairs
 from .env_options import Environment, EnvOptions, env_config, file_sets
 from .model_options import (
     STARTER,
@@ -250,7 +250,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     what = command.preset or command.recipe
     label = command.model or command.starter or STARTER
     name = run_name(what, command.env, env.settings, label, settings.seed)
-    return config, Path(command.run_dir or Path("runs") / name)
+    return config, Path(command.run_dir or Path("runs") / name).expanduser()
 
 
 def default_command(words: Sequence[str]) -> Command | None:
@@ -268,6 +268,7 @@ def default_command(words: Sequence[str]) -> Command | None:
     from .saved_config import read_options
 
     found = read_options(files[0])
+    _give_way(found, list(_read_options(expand_dotted(words))))
     if found["lora"] is not None:
         rank, alpha, targets = found["lora"]
         found["lora"] = LoraOptions(lora_rank=rank, lora_alpha=alpha, lora_target=targets)
@@ -276,9 +277,39 @@ def default_command(words: Sequence[str]) -> Command | None:
     return Command(**found)
 
 
+def _give_way(found: dict[str, Any], words: Sequence[tuple[str, str]]) -> None:
+    """Take out of a saved run's options what others take the place of.
+
+    Settings of the recipe or the environment go one by one, and all of them where another recipe
+    or environment is named, which has settings of its own for small models too.
+    """
+    given = {_key(*pair) for pair in words}
+    named = {option: value for option, value in words if option not in KEYED}
+    settings = {name for option, name in given if option == "--env-arg"}
+    settings |= {name for name in ("size", "hops", "data", "corpus") if f"--{name}" in named}
+    own = found["env_options"].env_arg
+    if named.get("--env", found["env"]) != found["env"]:
+        own = ()
+    kept = tuple(word for word in own if word.partition("=")[0] not in settings)
+    found["env_options"] = replace(found["env_options"], env_arg=kept)
+    changed = {name for option, name in given if option == "--recipe-arg"}
+    if named.get("--recipe", found["recipe"]) != found["recipe"]:
+        found["recipe_arg"], found["small"] = (), None
+    found["recipe_arg"] = tuple(
+        word for word in found["recipe_arg"] if word.partition("=")[0] not in changed
+    )
+    if named.get("--lora-rank") == "0":
+        found["lora"] = None
+
+
 def lora(options: LoraOptions) -> LoraSettings | None:
     """Return the adapters that the options ask for, None for none."""
     if not options.lora_rank:
+        if options.lora_alpha is not None or options.lora_target:
+            raise BadValueError(
+                "--lora-alpha, --lora-target: change nothing without --lora-rank N, of which the "
+                "adapters are."
+            )
         return None
     return LoraSettings(
         rank=options.lora_rank,

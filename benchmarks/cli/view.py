@@ -48,7 +48,9 @@ def run(command: Command) -> None:
         raise BadValueError(f"view: --limit is {command.limit:g}; expected above 0 megabytes.")
     source = read_source(command.source, command.step, command.tokenizer)
     data = page_data(source, command.limit * 1e6)
-    out = Path(command.out) if command.out else beside(Path(command.source))
+    out = (
+        Path(command.out).expanduser() if command.out else beside(Path(command.source).expanduser())
+    )
     html = render_page(data)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

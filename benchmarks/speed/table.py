@@ -19,7 +19,8 @@ from rich.console import Console
 from ...envs.core.errors import DataError, MissingExtraError, UnknownNameError
 from ..matrix.machine_info import memory_gb, processor
 
-FOLDER = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
 KINDS = (
     ("environment steps", ("step", "turn", "episode", "read", "scoring", "search")),
     ("resets and building", ("reset", "build", "make", "making")),
@@ -135,7 +136,7 @@ def measure(file: Path) -> Measured:
         command += ["-p", "no:cacheprovider", "-p", "no:xdist"]
         own = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=FOLDER.parent, env=own
+            command, capture_output=True, text=True, check=False, cwd=ROOT, env=own
         )
         if done.returncode not in (0, 1, 5):  # all passed, some failed, none there
             end = "\n".join((done.stdout + done.stderr).splitlines()[-8:])
@@ -236,4 +237,4 @@ def _version(name: str) -> str | None:
 
 
 def _plain(line: str) -> str:
-    return line.replace(str(FOLDER.parent) + "/", "")
+    return line.replace(f"{ROOT}/", "")

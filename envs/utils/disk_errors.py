@@ -14,6 +14,7 @@ from ..core.errors import DataError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 BARRED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG)
+BARRED += (errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 _NEARLY_FULL = 2**20
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
 _ADVICE = (

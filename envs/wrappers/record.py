@@ -275,24 +275,28 @@ def read_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:
         raise DataError(f"{path}: there is no such file of transcripts.")
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, start=1):
-            if not line.endswith("\n"):
-                return
             if not line.strip():
                 continue
             try:
                 yield Transcript.from_json(line)
             except ValueError as error:
+                if not line.endswith("\n"):
+                    return
                 raise DataError(f"{path}, line {number}: {error}") from error
 
 
 def append_line(path: Path, text: str) -> None:
-    """Append one line in one write, after cutting off what a crash left of the last one."""
+    """Append one line in one write, after cutting off what a crash left of the last one.
+
+    Raises:
+        DataError: The file's last line is none of JSON; nothing is changed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         _lock(file.fileno())
         size = file.seek(0, os.SEEK_END)
         if size and _read_last_byte(file, size) != b"\n":
-            file.truncate(_find_last_line(file, size))
+            _end_last_line(file, size, path)
         file.write(text.encode("utf-8") + b"\n")
         file.flush()
 
@@ -316,6 +320,24 @@ def _lock(descriptor: int) -> None:
 def _read_last_byte(file: Any, size: int) -> bytes:
     file.seek(size - 1)
     return file.read(1)
+
+
+def _end_last_line(file: Any, size: int, path: Path) -> None:
+    """End a last line that is whole; cut off one of JSON that was not written to its end."""
+    start = _find_last_line(file, size)
+    file.seek(start)
+    tail = file.read().strip(b"\0")  # of a disk that had made room for it already
+    try:
+        json.loads(tail)
+    except ValueError:
+        if tail and not tail.startswith(b"{"):
+            raise DataError(
+                f"{path}: its last line is no transcript, so nothing was written. Choose another "
+                "file."
+            ) from None
+        file.truncate(start)
+    else:
+        file.write(b"\n")
 
 
 def _find_last_line(file: Any, size: int) -> int:

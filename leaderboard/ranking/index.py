@@ -213,7 +213,10 @@ def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
     Raises:
         DataError: The file is not an index.
     """
-    base = sqlite3.connect(database, timeout=30)
+    try:
+        base = sqlite3.connect(database, timeout=30)
+    except sqlite3.OperationalError as error:
+        raise DataError(f"{database}: cannot be opened as a file of an index ({error}).") from error
     try:
         with base:
             version = base.execute("PRAGMA user_version").fetchone()[0]

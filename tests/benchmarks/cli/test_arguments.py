@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import pytest
 import tyro
 
-from turngym.benchmarks.cli.arguments import refuse_others, refuse_without
+from turngym.benchmarks.cli.arguments import (
+    new_folder,
+    output_file,
+    refuse_others,
+    refuse_without,
+)
 from turngym.envs.core.errors import BadValueError
 
 
@@ -62,3 +68,18 @@ def test_modes_without_options_and_options_without_their_mode_say_so() -> None:
         refuse_others(Command(env="a", out="x"), "try --env", ("env",))
     with pytest.raises(BadValueError, match=r"--out and --so-far need --report\."):
         refuse_without(Command(env="a", out="x", flat=Inner(2, "b")), "--report", ("out", "so_far"))
+
+
+def test_output_paths_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    note.write_text("kept")
+    for name, make in (
+        (tmp_path, output_file),
+        (note / "x", output_file),
+        (note / "x", new_folder),
+    ):
+        with pytest.raises(BadValueError, match="folder"):
+            make(str(name))
+    assert note.read_text() == "kept"
+    assert output_file(str(tmp_path / "a" / "b.json")).parent.is_dir()
+    assert not new_folder(str(tmp_path / "new" / "er")).exists()

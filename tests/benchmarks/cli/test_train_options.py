@@ -262,6 +262,41 @@ def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Pa
     assert (other["seed"], other["learner"]["micro_batch_tokens"]) == (6, 99)
     assert other["recipe"] == config.resolved("digest")["recipe"]
     assert default_command(["--seed", "3"]) is None
+    # what the run had changed itself
+    other = again("--recipe.optim.lr", "0.5", "--env.count", "5")
+    assert other["recipe"]["optim"]["lr"] == 0.5
+    assert other["recipe"]["loss"]["policy"]["clip"]["high"] == 0.3
+    assert other["env"]["settings"] == {"count": 5}
+    assert again("--recipe-arg", "optim.lr=0.5")["recipe"]["optim"]["lr"] == 0.5
+    assert again("--lora-rank", "0")["lora"] is None
+    # another recipe has its own settings, those for small models too
+    plain = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
+    plain += ["--recipe", "drgrpo"]
+    fresh = configure(tyro.cli(Command, args=expand_dotted(plain)), Silent())[0]
+    assert again("--recipe", "drgrpo")["recipe"] == fresh.resolved("digest")["recipe"]
+
+
+@pytest.mark.parametrize("given", [["--lora-alpha", "8"], ["--lora-target", "q_proj"]])
+def test_adapters_without_a_rank_are_refused(given: list[str], tiny_model: Path) -> None:
+    words = ["--env", "Letters-v0", "--model", str(tiny_model), *given]
+    with pytest.raises(BadValueError, match="--lora-rank N"):
+        configure(tyro.cli(Command, args=words), Silent())
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["--minutes", "nan"], "all finite"),
+        (["--minutes", "inf"], "all finite"),
+        (["--seed", str(2**63)], "2\\*\\*63 - 1"),
+    ],
+)
+def test_numbers_that_never_end_or_fit_are_refused(
+    given: list[str], reason: str, tiny_model: Path
+) -> None:
+    words = ["--env", "Letters-v0", "--model", str(tiny_model), *given]
+    with pytest.raises(BadValueError, match=reason):
+        configure(tyro.cli(Command, args=words), Silent())
 
 
 @pytest.mark.parametrize("warm", [False, True])

@@ -149,6 +149,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_the_speed_files_are_found() -> None:
+    found = {path.name for path in speed.speed_files(())}
+    assert {"test_speed_step.py", "test_speed_search_qa.py"} <= found
+    assert [path.name for path in speed.speed_files(["file=step"])] == ["test_speed_step.py"]
+    assert (speed.ROOT / "pyproject.toml").is_file()
+
+
 def test_speed_files_become_one_table(files: Path) -> None:
     out = files / "speed.md"
     speed.write_speed(out, ["file=tiny"], Console(quiet=True))

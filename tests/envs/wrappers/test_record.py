@@ -233,7 +233,7 @@ def test_another_world_is_found_out(tmp_path: Path) -> None:
         replay(good, gym.make("CartPole-v1"))
 
 
-@pytest.mark.parametrize("keep", [1, 40, -1])
+@pytest.mark.parametrize("keep", [1, 40, -2])
 def test_a_line_cut_off_by_a_crash_is_left_out_and_then_removed(tmp_path: Path, keep: int) -> None:
     env = recorder(tmp_path)
     for seed in (1, 2):
@@ -248,12 +248,42 @@ def test_a_line_cut_off_by_a_crash_is_left_out_and_then_removed(tmp_path: Path, 
     assert env.path.read_bytes() == whole * 2
 
 
+def test_a_line_that_lacks_its_break_alone_is_whole(tmp_path: Path) -> None:
+    env = recorder(tmp_path)
+    for seed in (1, 2):
+        env.reset(seed=seed)
+        env.step("")
+    env.close()
+    both = env.path.read_bytes()
+    env.path.write_bytes(both[:-1])
+    assert [t.seed for t in written(env)] == [1, 2]
+    append_line(env.path, written(env)[0].to_json())
+    assert [t.seed for t in written(env)] == [1, 2, 1]
+
+
 def test_a_file_that_is_one_cut_line_is_started_anew(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"{" * 200_000)
     assert list(read_transcripts(path)) == []
     append_line(path, "{}")
     assert path.read_bytes() == b"{}\n"
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', '{"a": 1}\n[2]', "[1, 2]"])
+def test_a_whole_last_line_without_its_break_is_kept(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(text)
+    append_line(path, "{}")
+    assert path.read_text() == f"{text}\n{{}}\n"
+
+
+@pytest.mark.parametrize("text", ["shopping list", '{"a": 1}\nmilk'])
+def test_a_file_of_something_else_is_left_alone(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text(text)
+    with pytest.raises(DataError, match="no transcript"):
+        append_line(path, "{}")
+    assert path.read_text() == text
 
 
 def good_data(tmp_path: Path) -> dict[str, Any]:
