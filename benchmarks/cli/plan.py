@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from rich.table import Table
 
 from ...algos.training.presets import PRESETS, Preset, preset
 from ...algos.training.presets.plan import GB, Hardware, ResourcePlan, min_gpus, plan
+from .arguments import refuse_without
 from .tables import plain_table, say, table_console
 
 
@@ -43,8 +44,13 @@ class Command:
 
 
 def run(command: Command) -> None:
-    """Print the plan of a preset, or the list of presets."""
+    """Print the plan of a preset, or the list of presets.
+
+    Raises:
+        BadValueError: Options that do nothing without a preset, or no such hardware.
+    """
     if command.preset is None:
+        refuse_without(command, "--preset", {field.name for field in fields(command)})
         list_presets()
         return
     changes = {"max_batch": command.max_batch, "micro_batch_tokens": command.micro_batch_tokens}

@@ -37,7 +37,7 @@ from .model_options import Sampler, model_path
 
 if TYPE_CHECKING:
     from ...algos.evaluation.lm_agent import TokenAgent
-from .arguments import Repeated, new_folder, plugin_words
+from .arguments import Repeated, new_folder, plugin_words, refuse_without
 from .tables import escape, say
 
 Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
@@ -156,6 +156,8 @@ def run(command: Command) -> None:
         BadValueError: The sources do not fit the board, or a field of the entry is wrong.
         DataError: A file is missing or damaged.
     """
+    if command.board != "algorithms":
+        refuse_without(command, "--board algorithms", ("budget_tokens", "budget_calls"))
     suite = load_suite(command.suite)
     out = new_folder(command.out)
     key = None if command.key is None else Path(command.key).expanduser()

@@ -128,3 +128,16 @@ def test_merging_needs_adapters(
 ) -> None:
     assert main(["merge", str(tiny_model), str(tmp_path / "out")]) == REFUSED
     assert "nothing to merge" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--gpus", "0"], ["--memory", "-1"], ["--lora-rank", "2"]])
+def test_options_that_do_nothing_without_a_preset_are_refused(
+    given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *given]) == 2
+    assert "--preset" in capsys.readouterr().err
+
+
+def test_no_devices_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--preset", "arpo-7b", "--gpus", "0"]) == 2
+    assert "expected at least 1" in capsys.readouterr().err
