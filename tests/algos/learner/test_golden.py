@@ -86,7 +86,7 @@ TREES: dict[str, tuple[float, float, float, float]] = {
     "g2po": (-1.067909, 5.062951, -0.05890857, 3.019399),
     "graphgpo": (-0.2136594, 1.251221, -0.1409446, 1.744692),
     "tigpo": (-0.1285637, 2.221878, 0.03259441, 1.23045),
-    "igpo": (-0.2151812, 1.623115, -0.0555522, 1.3343),
+    "igpo": (-0.2818837, 1.078553, -0.08063238, 1.256386),
     "hcapo": (-0.7614261, 3.244601, -0.3643499, 1.75579),
 }
 """Loss and gradient norm of the first update, and of the second on what the first made."""
