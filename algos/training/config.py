@@ -107,7 +107,7 @@ class Budget:
         if not given or not all(0 <= v < math.inf for v in given):
             raise BadValueError(
                 f"budget: steps {self.steps}, tokens {self.tokens}, calls {self.calls}, minutes "
-                f"{self.minutes}; expected at least one limit, all finite and none below 0."
+                f"{self.minutes}; expected at least one limit, none below 0, all finite."
             )
 
     def left(self, tokens: int, calls: int) -> StepLimits:
