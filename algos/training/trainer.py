@@ -24,6 +24,7 @@ from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
 from ...envs.core.tasks import get_split_blocks, get_split_size
 from ...envs.utils.disk_errors import disk_errors
+from ...envs.utils.garbage_collection import uncollected
 from ..core.forest import Forest
 from ..core.protocols import Credits
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
@@ -127,7 +128,7 @@ def train(
     if _EARLIER:
         gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
     with disk_errors(run_dir):
-        with _uncollected():
+        with uncollected():
             trainer = Trainer(config, run_dir, report, engine, loggers=loggers)
             _EARLIER.add(trainer)
         with trainer, settled_heap():
@@ -150,19 +151,6 @@ def settled_heap() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep GC off while long-lived objects are made, and freeze them."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()  # before it is on again: it would walk over all of it once
-    finally:
-        if running:
-            gc.enable()
 
 
 class Trainer(Closing):

@@ -7,28 +7,11 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 
+from ...envs.utils.garbage_collection import uncollected
+
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Keep Python's garbage collector off, and behind that from all that was made within.
-
-    Importing torch and transformers makes a million objects that all stay; looking through them
-    again and again for garbage takes a quarter of the imports' time.
-    """
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()  # before it is on again: it would look through all of it once
-        if running:
-            gc.enable()
 
 
 def keep_memory() -> bool:
@@ -54,7 +37,7 @@ def prepare(small: bool) -> None:
             unlike them does not collapse when other programs use the cores. ``OMP_NUM_THREADS``
             overrules it. What larger models import is left until something asks for it.
     """
-    with no_collection():
+    with uncollected():
         import torch
 
         if not small:

@@ -326,7 +326,7 @@ def _end_last_line(file: Any, size: int, path: Path) -> None:
     """End a last line that is whole; cut off one of JSON that was not written to its end."""
     start = _find_last_line(file, size)
     file.seek(start)
-    tail = file.read().strip(b"\0")  # of a disk that had made room for it already
+    tail = file.read().rstrip(b"\0")  # of a disk that had made room for more
     try:
         json.loads(tail)
     except ValueError:
@@ -337,6 +337,7 @@ def _end_last_line(file: Any, size: int, path: Path) -> None:
             ) from None
         file.truncate(start)
     else:
+        file.truncate(start + len(tail))
         file.write(b"\n")
 
 

@@ -248,15 +248,16 @@ def test_a_line_cut_off_by_a_crash_is_left_out_and_then_removed(tmp_path: Path, 
     assert env.path.read_bytes() == whole * 2
 
 
-def test_a_line_that_lacks_its_break_alone_is_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("nulls", [0, 3])
+def test_a_line_that_lacks_its_break_alone_is_whole(nulls: int, tmp_path: Path) -> None:
     env = recorder(tmp_path)
     for seed in (1, 2):
         env.reset(seed=seed)
         env.step("")
     env.close()
     both = env.path.read_bytes()
-    env.path.write_bytes(both[:-1])
-    assert [t.seed for t in written(env)] == [1, 2]
+    env.path.write_bytes(both[:-1] + b"\0" * nulls)
+    assert [t.seed for t in written(env)] == ([1] if nulls else [1, 2])
     append_line(env.path, written(env)[0].to_json())
     assert [t.seed for t in written(env)] == [1, 2, 1]
 
