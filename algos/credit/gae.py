@@ -23,8 +23,9 @@ class Gae(Credit):
 
     ``delta_t = r_t + gamma V_{t+1} - V_t`` and ``A_t = delta_t + gamma lam A_{t+1}`` over the
     action tokens of a path, where ``V_t`` is the critic's value of the state before token ``t``.
-    The value after the last token is 0 when the task gave its verdict (solved, failed) and, with
-    ``bootstrap``, the critic's when the episode was cut off. Value targets are ``A_t + V_t``
+    The value after the last token is 0 when the task gave its verdict (solved, failed) or the
+    episode went on in another session and, with ``bootstrap``, the critic's when the episode was
+    cut off. Value targets are ``A_t + V_t``
     before whitening.
 
     Attributes:
@@ -66,12 +67,13 @@ class Gae(Credit):
         """Return advantages and value targets, ``[n_act]`` per path."""
         advantages: list[Doubles] = []
         targets: list[Floats] = []
+        cut_off = self._cut_off(forest)
         for i, path in enumerate(forest.paths):
             turns = forest.turns(path)
             rewards = np.concatenate([t.rewards for t in turns]).astype(np.float64)
             if self.kl_coef:
                 rewards -= self.kl_coef * kl_price(self.kl_kind, annotations, i)
-            values = self._values(annotations["values"][i], len(rewards), turns[-1].status)
+            values = self._values(annotations["values"][i], len(rewards), goes_on=cut_off[i])
             advantage = self.estimate(rewards, values)
             advantages.append(advantage)
             targets.append((advantage + values[:-1]).astype(np.float32))
@@ -87,10 +89,21 @@ class Gae(Credit):
             advantages[t] = later
         return advantages
 
-    def _values(self, noted: Floats, n_act: int, status: str) -> Doubles:
+    def _cut_off(self, forest: Forest) -> list[bool]:
+        """Whether the value after the end of each path is the critic's."""
+        if not self.bootstrap:
+            return [False] * len(forest.paths)
+        ends = [[set(tree.finals()) for tree in group.trees] for group in forest.groups]
+        return [
+            path.turns[-1] in ends[path.group][path.tree]
+            and forest.turns(path)[-1].status not in ("solved", "failed")
+            for path in forest.paths
+        ]
+
+    def _values(self, noted: Floats, n_act: int, *, goes_on: bool) -> Doubles:
         check_values(self, noted, n_act)
         values = noted.astype(np.float64)
-        if not self.bootstrap or status in ("solved", "failed"):
+        if not goes_on:
             values[-1] = 0.0
         return values
 

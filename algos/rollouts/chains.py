@@ -18,7 +18,7 @@ class Chains(Unforked):
     """``n`` chains from one start, played concurrently; every chain is a tree of its own.
 
     The environment is reset once and forked ``n`` times, so the chains share its randomness and
-    differ only in what the model samples.
+    differ only in what the model samples; as long as two sample the same, they are played as one.
 
     Attributes:
         n: Chains per group.
@@ -41,8 +41,11 @@ class Chains(Unforked):
             handle = await runner.open(start)
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
-        handles = [handle.fork(i) for i in range(self.n)]
         budget = GroupBudget(self.limit_tokens, self.limit_calls)
+        if budget.off and self.n > 1 and runner.joins(handle):
+            handles = handle.share(self.n)
+        else:
+            handles = [handle.fork(i) for i in range(self.n)]
         if budget.off:
             trees = await asyncio.gather(*(play_out(runner, s, Tree()) for s in handles))
             return Group(start.uid, handle.task_id, list(trees))

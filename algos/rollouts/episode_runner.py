@@ -28,38 +28,12 @@ from ..core.forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
 from ..core.privileged import ContextLogprobs
 from ..core.protocols import Rollout, Start
 from .expert_hints import demonstrate
+from .moments import Moment, take_turn
 from .seeds import seed_at
+from .session_context import Context
 
 _DEMONSTRATION = -3
 _NONE: Ids = np.zeros(0, dtype=np.int64)
-
-
-@dataclass(slots=True)
-class Context:
-    """The context of one session.
-
-    Attributes:
-        ids: Everything up to and including the last action.
-        obs_ids: The observation that waits for an action.
-        first: The first observation, as text.
-        parent: Turn that the next one hangs on.
-        edge: How it hangs there.
-        given: First tokens of the next action where they are fixed: a fork inside an action.
-        cache: The engine's cache entry for ``ids``.
-    """
-
-    ids: list[int]
-    obs_ids: list[int]
-    parent: int = ROOT
-    edge: Edge = Edge.CONTINUE
-    first: str = ""
-    given: list[int] = field(default_factory=list)
-    cache: int | None = None
-
-    def fork(self) -> Context:
-        """Return an independent copy that shares the engine's cache."""
-        ids, obs_ids, given = self.ids.copy(), self.obs_ids.copy(), self.given.copy()
-        return Context(ids, obs_ids, self.parent, self.edge, self.first, given, self.cache)
 
 
 class StepResult(NamedTuple):
@@ -92,6 +66,7 @@ class EpisodeHandle:
         contexts: By session.
         askers: By key of a session, the turn that asked for it.
         holders: How many contexts of this handle and its forks hold each engine cache.
+        moment: The position that it shares with others, None for a handle by itself.
     """
 
     env: gym.Env[Any, Any]
@@ -105,6 +80,7 @@ class EpisodeHandle:
     done: bool = False
     askers: dict[str, int] = field(default_factory=dict)
     holders: Counter[int] = field(default_factory=Counter)
+    moment: Moment | None = None
 
     @property
     def now(self) -> Context:
@@ -123,6 +99,21 @@ class EpisodeHandle:
         env, place = fork(self.env), (*self.place, self.turns, branch)
         if redraw and text_env(env).chance:
             text_env(env).redraw(seed_at(self.seed, *place))
+        return self._twin(env, place)
+
+    def share(self, count: int) -> list[EpisodeHandle]:
+        """Return handles at the same position that play together what they do alike.
+
+        They are as forks 0 to ``count - 1``, each for a tree of its own that begins here; this
+        handle is used up. Only for an environment in which nothing is drawn.
+        """
+        moment = Moment(standing=count)
+        twins = [self._twin(self.env, (*self.place, self.turns, i)) for i in range(count)]
+        for twin in twins:
+            twin.moment = moment
+        return twins
+
+    def _twin(self, env: gym.Env[Any, Any], place: tuple[int, ...]) -> EpisodeHandle:
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
             if context.cache is not None:
@@ -230,13 +221,20 @@ class EpisodeRunner:
 
         return list(await asyncio.gather(*(one(start) for start in starts)))
 
+    def joins(self, handle: EpisodeHandle) -> bool:
+        """Whether copies of an episode that do the same get the same, so that one can play it."""
+        return not text_env(handle.env).chance and self.hints is None
+
     async def turn(self, handle: EpisodeHandle, tree: Tree) -> Turn:
         """Sample one action, take it, and append the turn to ``tree``.
 
         Raises:
             EpisodeError: The episode is over.
         """
-        return self.append(handle, tree, await self.step(handle))
+        if handle.moment is None:
+            return self.append(handle, tree, await self.step(handle))
+        self._check_running(handle)
+        return await take_turn(self, handle, tree, await self._sample(handle, 0))
 
     async def step(self, handle: EpisodeHandle, top_logprobs: int = 0) -> StepResult:
         """Sample one action and take it; :meth:`append` then puts it into a tree.
@@ -250,9 +248,13 @@ class EpisodeRunner:
         Raises:
             EpisodeError: The episode is over.
         """
+        self._check_running(handle)
+        return await self.act(handle, await self._sample(handle, top_logprobs))
+
+    @staticmethod
+    def _check_running(handle: EpisodeHandle) -> None:
         if handle.done:
             raise EpisodeError(f"task {handle.task_id}: a turn after the end of the episode.")
-        return await self.act(handle, await self._sample(handle, top_logprobs))
 
     async def act(self, handle: EpisodeHandle, done: Completion) -> StepResult:
         """Take the action that ``done`` holds, whoever wrote it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.table import Table
 
 from ...agents.drrn.settings import DRRN_FILE
 from ...agents.engines.base import Engine
@@ -23,7 +21,6 @@ from ...agents.planning.budget import PlanningBudget
 from ...agents.planning.objective import Objective, Scorer
 from ...agents.planning.search import PlannerSetup
 from ...agents.prompting import (
-    PROMPTING,
     Dialect,
     EngineModel,
     Limits,
@@ -52,7 +49,8 @@ from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare, prepare_for
 from ..science_world.table import sources, task_sets, task_table
-from .arguments import Repeated, output_file, values
+from .arguments import output_file, values
+from .asked_model import ASKING, ModelOptions, check_model_options, check_sampling
 from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
 from .model_options import (
     STARTER,
@@ -73,54 +71,15 @@ from .planner_options import (
     check_planner_options,
     make_objective,
     make_planner,
-    refuse_unused,
 )
-from .tables import metric_table, score_table, table_console
+from .tables import metric_tables, score_table, table_console
 
-
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """The model of prompting agents: --model here, or --endpoint and --model-name there.
-
-    Attributes:
-        model: A model that `turngym models` lists, a model folder, GGUF file or hub name, a run
-            directory, or "starter" for the small one made here.
-        endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
-        model_name: The server's name for the model.
-        api_key_env: Environment variable that holds the server's key; left out: none is sent.
-        api: The server's /chat/completions or /completions.
-        request_arg: Another field of each request as name=value, repeatable; None drops a field.
-        timeout: Seconds for one reply of the server.
-        attempts: Tries per request, with growing pauses between them.
-        concurrency: Maximum episodes at a time; left out: 16 with a server, --max-batch without.
-        dialect: chat instructs with messages; tags lets a base or small model continue the
-            dialogue; auto follows the chat template, or --api.
-    """
-
-    model: str | None = None
-    endpoint: str | None = None
-    model_name: str | None = None
-    api_key_env: str | None = None
-    api: Literal["chat", "completions"] = "chat"
-    request_arg: Repeated = ()
-    timeout: float = 120.0
-    attempts: int = 5
-    concurrency: int | None = None
-    dialect: Literal["auto", "chat", "tags"] = "auto"
-
-
-ASKING = (*PROMPTING, *PLANNING)
-"""Agents that need a model: prompting agents and planners."""
 SERVER_CONCURRENCY = 16
 TOKENS = {"chat": 512, "tags": 64}
-OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "attempts")
-"""Options that need a server."""
-OF_AGENTS = ("concurrency", "dialect")
-"""Options that need a prompting agent."""
+PUBLISHED = ("paper", "gpt-4")
+"""Tables that stand beside measured scores unless others are asked for."""
 DRRN = "drrn:"
 """Before the folder of a network that scores legal actions."""
-TABLE_SETS = 4
-"""Columns of a table of measures; more sets get more tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +101,8 @@ class Command:
         n: Number of tasks.
         per_task: Score every task of ScienceWorld on its own, n variations each, beside published
             scores (which are of 10 variations of the split test).
-        published: Published tables that are shown: paper, gpt-4, gpt-3.5.
+        published: Published tables that --per-task shows: paper, gpt-4, gpt-3.5; left out: the
+            first two.
         eval_data: Question files (or folders, of which the last split counts) instead of a split,
             as name=file; searched in --corpus.
         seed: Seed of episodes and sampling.
@@ -168,7 +128,7 @@ class Command:
     split: str = "dev"
     n: int = TASKS
     per_task: bool = False
-    published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] = ("paper", "gpt-4")
+    published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] | None = None
     eval_data: tuple[str, ...] = ()
     seed: int = 0
     temperature: float | None = None
@@ -190,6 +150,12 @@ def run(command: Command) -> None:
     made = [config.make() for config in configs]
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
+    check_sampling(
+        [agent for _, agent in agents],
+        scripted_names(sets[0].base_env),
+        temperature=command.temperature,
+        max_tokens=command.max_tokens,
+    )
     report = reporter()
     agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
@@ -209,12 +175,13 @@ def run(command: Command) -> None:
             rows.append((name, mean_of_sets(evaluations)))
     console = table_console()
     if command.per_task:
-        console.print(task_table(by_task, command.published))
-        for line in sources(command.published):
+        published = PUBLISHED if command.published is None else command.published
+        console.print(task_table(by_task, published))
+        for line in sources(published):
             console.print(line, highlight=False, style="dim")
     else:
         console.print(score_table(rows))
-        for metrics in _metric_tables(whole_sets):
+        for metrics in metric_tables(whole_sets):
             console.print()
             console.print(metrics)
     if out is not None:
@@ -232,6 +199,8 @@ def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
         if command.eval_data:
             raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
         return env, task_sets(env, command.split, command.n)
+    if command.published is not None:
+        raise BadValueError("--published: goes with --per-task, whose tables it chooses.")
     whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
     return env, file_sets(env, command.eval_data, command.n) or (whole,)
 
@@ -248,11 +217,6 @@ def _made_for(command: Command) -> Mapping[str, Any]:
 def _is_model(name: str) -> bool:
     """Return whether a name is a model's; another folder hides no scripted agent of its name."""
     return name == STARTER or (Path(name).expanduser() / "config.json").is_file()
-
-
-def _metric_tables(sets: Sequence[tuple[str, SetScore]]) -> list[Table]:
-    starts = range(0, len(sets), TABLE_SETS)
-    return [metric_table(sets[start : start + TABLE_SETS]) for start in starts]
 
 
 def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
@@ -483,37 +447,6 @@ def _transcripts(out: str | None, agent: str) -> Path | None:
         return None
     file = Path(out).expanduser()
     return file.with_name(f"{file.stem}-transcripts") / agent
-
-
-def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
-    """Refuse options that do not fit together, before anything is loaded.
-
-    Raises:
-        BadValueError: No model for a prompting agent, two of them, or one that nobody asks.
-    """
-    mine = [name for name in names if name in ASKING]
-    given = asked.model is not None or asked.endpoint is not None
-    if mine and not given:
-        raise BadValueError(
-            f"--agent {mine[0]}: needs a model: --model FOLDER (or --model {STARTER}), or "
-            "--endpoint http://host/v1 with --model-name NAME."
-        )
-    if given and not mine:
-        raise BadValueError(
-            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}) and "
-            f"planners ({', '.join(PLANNING)}); to score a model itself, name its folder as "
-            "--agent."
-        )
-    if asked.model is not None and asked.endpoint is not None:
-        raise BadValueError("--model and --endpoint: two models were given; give one.")
-    if asked.endpoint is not None and not asked.model_name:
-        raise BadValueError("--endpoint: needs --model-name, the server's name for the model.")
-    if asked.endpoint is None:
-        refuse_unused(asked, OF_ENDPOINTS, "goes with --endpoint")
-    if not mine:
-        refuse_unused(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(ASKING)})")
-    if (variable := asked.api_key_env) and not os.environ.get(variable):
-        raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
 
 
 def open_model(command: Command, report: Reporter) -> PromptedModel:

@@ -23,6 +23,8 @@ MEASURES = (("em", "EM"), ("f1", "F1"))
 COUNTS = ("agent errors", "context full")
 """Counts that stand in the table of scores where they are not all 0."""
 FILE_WIDTH = 120
+TABLE_SETS = 4
+"""Columns of a table of measures; more sets get more tables."""
 
 
 def table_console() -> Console:
@@ -172,6 +174,12 @@ def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
         cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in columns)
         table.add_row(name, *cells)
     return table
+
+
+def metric_tables(sets: Sequence[tuple[str, SetScore]]) -> list[Table]:
+    """Return :func:`metric_table` of a few sets at a time, as many as fit side by side."""
+    starts = range(0, len(sets), TABLE_SETS)
+    return [metric_table(sets[start : start + TABLE_SETS]) for start in starts]
 
 
 def _count(score: Score, head: str) -> int:

@@ -235,9 +235,20 @@ class TransformersEngine(CopiedEngine):
         pool.tokens[rows, pool.lengths[rows]] = tokens
         everyone = np.arange(len(batch))
         draws = batch.draws(everyone)
-        logits = self._forward.decode(pool, rows, tokens, draws)
+        if self._forward.joins:
+            logits = self._decode_joined(rows, tokens)
+        else:
+            logits = self._forward.decode(pool, rows, tokens, draws)
         pool.lengths[rows] += 1
         self._sample(everyone, logits, draws)
+
+    def _decode_joined(self, rows: Ids, tokens: Ids) -> torch.Tensor:
+        """Compute contexts that several rows have once: copies of a prompt say much the same."""
+        first, place = self._batch.distinct(tokens)
+        logits = self._forward.decode(self._pool, rows[first], tokens[first])
+        if len(first) < len(rows):
+            self._forward.repeat(self._pool, rows[first][place], rows)
+        return logits[torch.from_numpy(place)]
 
     # ------------------------------------------------------------------ admission
 
@@ -283,7 +294,7 @@ class TransformersEngine(CopiedEngine):
         order = [source[id(job)] for job in admitted]
         if order != list(range(len(feeds))):
             logits = logits[to_device(np.array(order), logits.device)]
-        self._batch.add(admitted)
+        self._batch.add(admitted, order)
         if running is None:
             self._sample(np.arange(old, old + len(admitted)), logits)
             return False

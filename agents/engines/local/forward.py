@@ -65,6 +65,11 @@ class Forward(Protocol):
         ...
 
     @property
+    def joins(self) -> bool:
+        """Whether fewer rows make :meth:`decode` cheaper, and :meth:`repeat` costs less still."""
+        ...
+
+    @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
         ...
@@ -91,6 +96,19 @@ class Forward(Protocol):
 
         Returns:
             Float32 logits ``[k, vocabulary]``.
+        """
+        ...
+
+    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
+        """Copy what :meth:`decode` wrote into rows to others of the same length.
+
+        Args:
+            pool: The cache.
+            sources: ``[k]``, rows that were decoded.
+            rows: ``[k]``, where their last token goes; those that are their own source are left.
+
+        Raises:
+            NotImplementedError: It does not join rows.
         """
         ...
 

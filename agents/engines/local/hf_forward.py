@@ -104,6 +104,7 @@ class HfForward:
 
     wants_front = True
     mixes = False
+    joins = False
     captures = False
 
     def __init__(
@@ -140,6 +141,10 @@ class HfForward:
     def vocabulary(self) -> int:
         """Number of logits."""
         return self._n_logits
+
+    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
+        """Rows are not joined here."""
+        raise NotImplementedError
 
     def load(self, model: Any) -> None:
         """Take new weights of the same architecture from ``model``."""

@@ -63,6 +63,11 @@ class NativeDecoder(FastDecoder):
         return False
 
     @property
+    def joins(self) -> bool:
+        """True: a step costs what its rows cost."""
+        return True
+
+    @property
     def shape(self) -> CacheShape:
         """What one cached token costs."""
         return replace(super().shape, block=BLOCK)
@@ -103,6 +108,10 @@ class NativeDecoder(FastDecoder):
             return out
 
         return self._run(pool, torch.from_numpy(tokens), torch.from_numpy(slots), attend)
+
+    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
+        """Copy the token that was just decoded, see :class:`Forward`."""
+        self._kernels.repeat(bits(pool.data), np.stack([sources, rows, pool.lengths[rows]]))
 
     def _together(self, pool: KvPool, rows: Ids) -> Callable[..., None]:
         """Return the loop ``look`` that reads what these rows have in common once."""

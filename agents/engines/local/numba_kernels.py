@@ -178,6 +178,7 @@ class HeadKernels:
     look_together: Callable[..., None]
     look_back: Callable[..., None]
     fetch: Callable[..., None]
+    repeat: Callable[..., None]
 
 
 @lru_cache
@@ -189,7 +190,7 @@ def head_kernels(dim: int, eps: float) -> HeadKernels:
         eps: Of the norms of queries and keys.
     """
     looks = _make_look(dim), _make_look_together(dim), _make_look_back(dim)
-    return HeadKernels(_make_enter(dim, eps), *looks, _make_fetch(dim))
+    return HeadKernels(_make_enter(dim, eps), *looks, _make_fetch(dim), _make_repeat(dim))
 
 
 @part
@@ -537,3 +538,29 @@ def _make_fetch(dim: int) -> Callable[..., None]:
                             target[t, d] = block[place]
 
     return fetch
+
+
+def _make_repeat(dim: int) -> Callable[..., None]:
+    @compiled
+    def repeat(cache: Any, places: Any) -> None:
+        """Copy a position of some rows to others, where they are not the same.
+
+        Args:
+            cache: All layers.
+            places: int64 ``[3, rows]``: from which row, to which, and the position in both.
+        """
+        for layer in range(cache.shape[0]):
+            keys, values = cache[layer, 0], cache[layer, 1]
+            for i in range(places.shape[1]):
+                source, row, at = places[0, i], places[1, i], places[2, i]
+                if source == row:
+                    continue
+                block, inside = at // BLOCK, at % BLOCK
+                for head in range(cache.shape[3]):
+                    key, value = keys[source, head, block], values[source, head, block]
+                    new_key, new_value = keys[row, head, block], values[row, head, block]
+                    for d in range(dim):
+                        new_key[d * BLOCK + inside] = key[d * BLOCK + inside]
+                        new_value[inside * dim + d] = value[inside * dim + d]
+
+    return repeat

@@ -93,6 +93,11 @@ class FastDecoder:
         return self._kernel is None
 
     @property
+    def joins(self) -> bool:
+        """Whether rows with the same context should be decoded as one; only compiled loops are."""
+        return False
+
+    @property
     def mixes(self) -> bool:
         """Whether single tokens may be fed beside prompts at no more cost than their own."""
         return self._kernel is not None
@@ -246,6 +251,10 @@ class FastDecoder:
         attend = (self._one_grouped if self._as_rows else self._one_query)(window, at)
         logits = self._run(pool, ids, slots, attend)
         return logits[picked[0]] if asked else logits
+
+    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
+        """Rows are not joined here."""
+        raise NotImplementedError
 
     def _decode_paged(
         self, pool: KvPool, rows: Ids, tokens: Ids, draws: Draws | None, kernel: Kernel

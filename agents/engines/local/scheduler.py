@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,13 +54,21 @@ class Batch:
         self._floats: npt.NDArray[np.float32] = np.zeros((3, 0, 0), dtype=np.float32)
         self.settings = DrawSettings.of([])
         self._likeliest = False
+        self._context: Ids = np.zeros(0, dtype=np.int64)  # a number for each context that differs
 
     def __len__(self) -> int:
         return len(self.jobs)
 
-    def add(self, jobs: list[Job]) -> None:
-        """Admit jobs; nothing of them is sampled yet."""
+    def add(self, jobs: list[Job], contexts: Sequence[int]) -> None:
+        """Admit jobs; nothing of them is sampled yet.
+
+        Args:
+            jobs: Who is admitted.
+            contexts: A number from 0 on for each of them, the same where their contexts are.
+        """
         old = len(self.jobs)
+        fresh = np.array(contexts) + self._context.max(initial=-1) + 1
+        self._context = np.concatenate([self._context, fresh])
         self.jobs = self.jobs + jobs
         width = max(self.tokens.shape[1], max(job.limit for job in jobs))
         shape = (len(self.jobs), width)
@@ -80,7 +89,7 @@ class Batch:
         self.jobs = [job for job, kept in zip(self.jobs, stay, strict=True) if kept]
         self.tokens, self._floats = self.tokens[stay], self._floats[:, stay]
         self._limits, self.stop_sets = self._limits[stay], self.stop_sets[stay]
-        self.counts = self.counts[stay]
+        self.counts, self._context = self.counts[stay], self._context[stay]
         self._describe()
 
     def _describe(self) -> None:
@@ -105,6 +114,21 @@ class Batch:
     def last_tokens(self) -> Ids:
         """Return the token that each job sampled last."""
         return self.tokens[np.arange(len(self)), self.counts - 1]
+
+    def distinct(self, tokens: Ids) -> tuple[Ids, Ids]:
+        """Tell contexts apart; to be called once for each token that all jobs are fed.
+
+        Args:
+            tokens: What each job is fed ``[running]``, the end of its context from now on.
+
+        Returns:
+            A job of each context that differs from the others ``[contexts]``, and which of these
+            each job has ``[running]``.
+        """
+        _, first, self._context = np.unique(
+            self._context << 32 | tokens, return_index=True, return_inverse=True
+        )
+        return first, self._context
 
     def record(self, which: Ids, drawn: Drawn) -> npt.NDArray[np.bool_]:
         """Append what the jobs ``which`` drew; returns which of them are at their limit."""

@@ -7,6 +7,10 @@ changes a part here touches the files whose loops have it.
 
 from __future__ import annotations
 
+import importlib
+import sys
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import numba as nb
@@ -14,6 +18,25 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from numba.extending import overload
+
+
+def _skip_look_for_blas() -> None:
+    """Import what of numba looks whether scipy's BLAS can be imported, without importing it.
+
+    All of scipy's linear algebra, a tenth of a second, for the answer that scipy is there. Whoever
+    multiplies matrices in compiled code gets the true module, imported then.
+    """
+    name = "scipy.linalg.cython_blas"
+    if name in sys.modules or find_spec("scipy") is None:
+        return
+    sys.modules[name] = ModuleType(name)
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules[name]
+
+
+_skip_look_for_blas()
 
 _FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
 LOWEST = np.float32(-87.0)

@@ -10,7 +10,7 @@ from helpers.forests import forests, tree, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.algos.core.forest import Forest, Group
+from turngym.algos.core.forest import Edge, Forest, Group
 from turngym.algos.credit import Gae
 from turngym.algos.credit.gae import whitened
 from turngym.envs.core.errors import BadValueError
@@ -72,6 +72,20 @@ def test_a_truncated_path_goes_on_with_the_critic_s_value() -> None:
     ]
 
 
+def test_a_session_that_ends_before_the_episode_ends_at_nothing() -> None:
+    """Its last turn is running, as that of an episode left there; only that one goes on."""
+    turns = [
+        turn([1.0], parent=-1),
+        turn([0.5], parent=0, edge=Edge.SPAWN),
+        turn([0.25], parent=0, previous=1, status="running"),
+    ]
+    forest = Forest.of([Group("u", "t", [tree(*turns)])])
+    values = {"values": [np.array([0.0] * len(p.turns) + [4.0], np.float32) for p in forest.paths]}
+    got = Gae(whiten=False)(forest, values).advantages
+    by_path = {p.turns: a.tolist() for p, a in zip(forest.paths, got, strict=True)}
+    assert by_path == {(0, 2): [5.25, 4.25], (1,): [0.5]}
+
+
 @given(forests(), st.floats(0, 1), st.floats(0, 1), st.data())
 def test_equals_the_sum_of_discounted_errors(
     forest: Forest, gamma: float, lam: float, data: st.DataObject
@@ -86,7 +100,8 @@ def test_equals_the_sum_of_discounted_errors(
         turns = forest.turns(path)
         r = np.concatenate([t.rewards for t in turns]).astype(np.float64)
         v = v.astype(np.float64)
-        if turns[-1].status in ("solved", "failed"):
+        ends = forest.groups[path.group].trees[path.tree].finals()
+        if turns[-1].status in ("solved", "failed") or path.turns[-1] not in ends:
             v[-1] = 0.0
         delta = r + gamma * v[1:] - v[:-1]
         slow = [

@@ -236,9 +236,9 @@ def test_a_session_starts_a_new_context_and_can_be_returned_to() -> None:
 def test_blocking_worlds_step_side_by_side() -> None:
     """Each step waits for that of the other chain: one after the other would never end."""
     env = Talk(barrier=threading.Barrier(2))
-    engine = ScriptEngine(["s.", "s."])
+    engine = ScriptEngine(["s.", "f."])
     group = play(2, engine, env=env)
-    assert [t.turns[-1].status for t in group.trees] == ["solved", "solved"]
+    assert [t.turns[-1].status for t in group.trees] == ["solved", "failed"]
 
 
 def test_a_turn_after_the_end_is_refused() -> None:

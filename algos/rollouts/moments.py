@@ -1,0 +1,156 @@
+"""Copies of an episode that have done the same so far: what they do alike is played once.
+
+Copies of one start see the same prompt, and a policy that has learned something answers it alike
+more often than not. An environment that draws nothing (:attr:`TextEnv.chance`) answers the same
+action in the same state alike too, so one copy takes the action, and the others that sampled the
+same tokens take over what came of it, the turn itself included (with their own log-probabilities,
+where those of batched arithmetic differ). What is sampled, and with which seeds, does not change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+
+from ...agents.engines.base import Completion
+from ...envs.core.fork import fork
+from ..core.forest import Edge, Floats, Tree, Turn
+from .session_context import Context
+
+if TYPE_CHECKING:
+    from .episode_runner import EpisodeHandle, EpisodeRunner
+
+Key = tuple[bytes, str, int]
+
+
+@dataclass(slots=True, eq=False)
+class Moment:
+    """A position of an episode at which handles stand that have one environment together.
+
+    Attributes:
+        standing: Handles that have not acted from here yet.
+        before: The moment that led here, as long as somebody may come from it.
+        played: What became of an action, by its tokens, why its sampling ended and the version of
+            the weights; None where the environment failed.
+    """
+
+    standing: int
+    before: Moment | None = None
+    played: dict[Key, asyncio.Future[Played | None]] = field(default_factory=dict)
+
+    @property
+    def deserted(self) -> bool:
+        """Whether nobody stands here any more, and nobody can come."""
+        if self.before is not None and self.before.deserted:
+            self.before = None
+        return not self.standing and self.before is None
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of an action, for whoever samples it too.
+
+    Attributes:
+        turn: The turn as it stands in a tree.
+        after: Where it leads.
+        env: The environment there.
+        ids: The context of the session that acted, its action included.
+        session: The session whose turn is next.
+        obs_ids: What it observes.
+        first: The same as text where this opens the session, else None.
+        parent: Turn that the session's next one hangs on where this opens it.
+        askers: As of :class:`~.episode_runner.EpisodeHandle`.
+    """
+
+    turn: Turn
+    after: Moment
+    env: gym.Env[Any, Any]
+    ids: list[int]
+    session: int
+    obs_ids: list[int]
+    first: str | None
+    parent: int
+    askers: dict[str, int]
+
+
+async def take_turn(
+    runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, done: Completion
+) -> Turn:
+    """Take the action that a handle sampled, or take over what came of it for another handle.
+
+    Args:
+        runner: Plays.
+        handle: Stands at a moment.
+        tree: Holds the handle's turns, and nobody else's.
+        done: What was sampled for it.
+    """
+    moment = handle.moment
+    assert moment is not None
+    key = (done.ids.tobytes(), done.stop, runner.engine.version)
+    if (known := moment.played.get(key)) is not None:
+        played = await known
+        if played is not None:
+            moment.standing -= 1
+            return _follow(runner, handle, tree, played, done)
+    after = Moment(standing=1, before=moment)
+    promise = moment.played[key] = asyncio.get_running_loop().create_future()
+    moment.standing -= 1
+    if not moment.deserted:
+        handle.env = fork(handle.env)
+    handle.moment, acting = after, handle.now
+    try:
+        turn = runner.append(handle, tree, await runner.act(handle, done))
+    except BaseException as error:
+        promise.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+        promise.exception()  # whoever waits gets it; nobody has to
+        raise
+    if turn.status == "env_error":  # another try may work
+        promise.set_result(None)
+        return turn
+    now = handle.now
+    promise.set_result(
+        Played(
+            turn=turn,
+            after=after,
+            env=handle.env,
+            ids=acting.ids,
+            session=handle.session,
+            obs_ids=now.obs_ids,
+            first=None if now.ids else now.first,
+            parent=now.parent,
+            askers=dict(handle.askers),
+        )
+    )
+    return turn
+
+
+def _follow(
+    runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, played: Played, done: Completion
+) -> Turn:
+    """Go where another handle went from the same moment by the same action."""
+    turn = played.turn
+    if not (_same(done.logprobs, turn.logprobs) and _same(done.entropies, turn.entropies)):
+        turn = replace(turn, logprobs=done.logprobs, entropies=done.entropies)
+    acting, at = handle.now, tree.add(turn)
+    handle.env, handle.turns = played.env, handle.turns + 1
+    acting.ids, acting.given, acting.edge = played.ids, [], Edge.CONTINUE
+    acting.parent = handle.last = at
+    if turn.status != "running":
+        runner.leave(handle)
+        return turn
+    if played.first is None:
+        handle.contexts[played.session].obs_ids = played.obs_ids
+    else:
+        opened = Context([], played.obs_ids, played.parent, Edge.SPAWN, played.first)
+        handle.contexts[played.session] = opened
+    handle.session, handle.askers = played.session, dict(played.askers)
+    played.after.standing += 1
+    handle.moment = played.after
+    return turn
+
+
+def _same(a: Floats, b: Floats) -> bool:
+    return a.tobytes() == b.tobytes()

@@ -1,0 +1,104 @@
+"""Options of `turngym eval` that say which model prompting agents and planners ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...agents.prompting import PROMPTING
+from ...envs.core.errors import BadValueError
+from .arguments import Repeated
+from .model_options import STARTER
+from .planner_options import PLANNING, refuse_unused
+
+ASKING = (*PROMPTING, *PLANNING)
+"""Agents that need a model: prompting agents and planners."""
+OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "attempts")
+"""Options that need a server."""
+OF_AGENTS = ("concurrency", "dialect")
+"""Options that need a prompting agent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The model of prompting agents: --model here, or --endpoint and --model-name there.
+
+    Attributes:
+        model: A model that `turngym models` lists, a model folder, GGUF file or hub name, a run
+            directory, or "starter" for the small one made here.
+        endpoint: Base address of an OpenAI-compatible server, as http://localhost:8000/v1.
+        model_name: The server's name for the model.
+        api_key_env: Environment variable that holds the server's key; left out: none is sent.
+        api: The server's /chat/completions or /completions.
+        request_arg: Another field of each request as name=value, repeatable; None drops a field.
+        timeout: Seconds for one reply of the server.
+        attempts: Tries per request, with growing pauses between them.
+        concurrency: Maximum episodes at a time; left out: 16 with a server, --max-batch without.
+        dialect: chat instructs with messages; tags lets a base or small model continue the
+            dialogue; auto follows the chat template, or --api.
+    """
+
+    model: str | None = None
+    endpoint: str | None = None
+    model_name: str | None = None
+    api_key_env: str | None = None
+    api: Literal["chat", "completions"] = "chat"
+    request_arg: Repeated = ()
+    timeout: float = 120.0
+    attempts: int = 5
+    concurrency: int | None = None
+    dialect: Literal["auto", "chat", "tags"] = "auto"
+
+
+def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
+    """Refuse options that do not fit together, before anything is loaded.
+
+    Raises:
+        BadValueError: No model for a prompting agent, two of them, or one that nobody asks.
+    """
+    mine = [name for name in names if name in ASKING]
+    given = asked.model is not None or asked.endpoint is not None
+    if mine and not given:
+        raise BadValueError(
+            f"--agent {mine[0]}: needs a model: --model FOLDER (or --model {STARTER}), or "
+            "--endpoint http://host/v1 with --model-name NAME."
+        )
+    if given and not mine:
+        raise BadValueError(
+            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}) and "
+            f"planners ({', '.join(PLANNING)}); to score a model itself, name its folder as "
+            "--agent."
+        )
+    if asked.model is not None and asked.endpoint is not None:
+        raise BadValueError("--model and --endpoint: two models were given; give one.")
+    if asked.endpoint is not None and not asked.model_name:
+        raise BadValueError("--endpoint: needs --model-name, the server's name for the model.")
+    if asked.endpoint is None:
+        refuse_unused(asked, OF_ENDPOINTS, "goes with --endpoint")
+    if not mine:
+        refuse_unused(asked, OF_AGENTS, f"goes with prompting agents ({', '.join(ASKING)})")
+    if (variable := asked.api_key_env) and not os.environ.get(variable):
+        raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
+
+
+def check_sampling(agents: Sequence[str], scripts: Container[str], **given: float | None) -> None:
+    """Refuse settings of sampling where no agent samples.
+
+    Args:
+        agents: Who plays.
+        scripts: Those that no model writes for.
+        given: The settings, None where one was left out.
+
+    Raises:
+        BadValueError: One was given for nothing.
+    """
+    if not all(agent in scripts for agent in agents):
+        return
+    for name, value in given.items():
+        if value is not None:
+            raise BadValueError(
+                f"--{name.replace('_', '-')}: goes with an agent that is or asks a model; "
+                f"{', '.join(agents)} writes without one."
+            )
