@@ -16,7 +16,7 @@ class Decodings(Unforked):
     """Two chains from one start, played concurrently: one sampled, one greedy.
 
     Both go through the engine in one batch. The sampled chain is the one that it would be without
-    the other.
+    the other; as long as both say the same, the environment is stepped once.
 
     Attributes:
         n: 2 plays both, 1 the sampled one only.
@@ -31,5 +31,6 @@ class Decodings(Unforked):
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
         ways = [runner, runner.with_temperature(0.0)][: self.n]
-        plays = (play_out(way, handle.fork(i), Tree()) for i, way in enumerate(ways))
+        copies = runner.copies(handle, len(ways))
+        plays = (play_out(way, s, Tree()) for way, s in zip(ways, copies, strict=True))
         return Group(start.uid, handle.task_id, list(await asyncio.gather(*plays)))

@@ -42,14 +42,11 @@ class Chains(Unforked):
         except EnvFault:
             return Group(start.uid, str(start.task), faults=self.n)
         budget = GroupBudget(self.limit_tokens, self.limit_calls)
-        if budget.off and self.n > 1 and runner.joins(handle):
-            handles = handle.share(self.n)
-        else:
-            handles = [handle.fork(i) for i in range(self.n)]
         if budget.off:
-            trees = await asyncio.gather(*(play_out(runner, s, Tree()) for s in handles))
+            copies = runner.copies(handle, self.n)
+            trees = await asyncio.gather(*(play_out(runner, s, Tree()) for s in copies))
             return Group(start.uid, handle.task_id, list(trees))
-        lines = [Line(s, Tree()) for s in handles]
+        lines = [Line(handle.fork(i), Tree()) for i in range(self.n)]
         await play_lines(runner, lines, budget)
         group = Group(start.uid, handle.task_id, [line.tree for line in lines])
         return keep_episodes(group, [finished_episodes(tree) for tree in group.trees])

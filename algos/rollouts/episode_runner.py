@@ -221,9 +221,15 @@ class EpisodeRunner:
 
         return list(await asyncio.gather(*(one(start) for start in starts)))
 
-    def joins(self, handle: EpisodeHandle) -> bool:
-        """Whether copies of an episode that do the same get the same, so that one can play it."""
-        return not text_env(handle.env).chance and self.hints is None
+    def copies(self, handle: EpisodeHandle, count: int) -> list[EpisodeHandle]:
+        """Return ``count`` copies of an episode that begins, each for a tree of its own.
+
+        Copies that do the same get the same, where the environment draws nothing: one of them then
+        plays it for all, see :mod:`.moments`. The handle itself is used up.
+        """
+        if count > 1 and self.hints is None and not text_env(handle.env).chance:
+            return handle.share(count)
+        return [handle.fork(i) for i in range(count)]
 
     async def turn(self, handle: EpisodeHandle, tree: Tree) -> Turn:
         """Sample one action, take it, and append the turn to ``tree``.

@@ -48,7 +48,7 @@ def play(
     runner = EpisodeRunner(env, engine, LetterRenderer(), Sampling(max_tokens=8))  # pyright: ignore
     runner.record_states = True
     if not shared:
-        runner.joins = lambda handle: False  # pyright: ignore[reportAttributeAccessIssue]
+        runner.copies = lambda handle, count: [handle.fork(i) for i in range(count)]
     group = asyncio.run(Chains(n=n)(runner, Start("train", 2, seed, "u")))
     return group, Counting.plays
 
