@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_SAID = re.compile(r"\banswer(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)\s*(.+)", re.IGNORECASE)
+_SAID = re.compile(
+    r"\banswer(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)\s*(?=\S)", re.IGNORECASE
+)
 _BOXED = r"\boxed{"
 _WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
 _AROUND = '*_`"“”'
@@ -23,12 +25,13 @@ def short_answer(text: str) -> str:
     r"""Return the answer in free text.
 
     The last ``<answer>`` block counts, closed or not; else the last ``\boxed{}``; else what
-    follows the last "answer is"; else the last line. Empty when there is no text.
+    follows the last "answer is", to the end of the sentence; else the last line. Empty when there
+    is no text.
     """
     if (found := tagged_answer(text)) is not None or (found := boxed(text)) is not None:
         return found
-    if phrases := _SAID.findall(text):
-        return _bare(phrases[-1])
+    if said := list(_SAID.finditer(text)):
+        return _bare(first_sentence(text[said[-1].end() :]))
     lines = [line for line in text.splitlines() if line.strip()]
     return _bare(lines[-1]) if lines else ""
 

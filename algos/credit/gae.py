@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices, check_shares, check_weights
-from ..core.forest import Forest
+from ..core.forest import Edge, Forest, Path
 from ..core.protocols import Annotations, Credit, Credits, Floats
 from .penalty import KlKind, kl_price
 
@@ -23,10 +23,9 @@ class Gae(Credit):
 
     ``delta_t = r_t + gamma V_{t+1} - V_t`` and ``A_t = delta_t + gamma lam A_{t+1}`` over the
     action tokens of a path, where ``V_t`` is the critic's value of the state before token ``t``.
-    The value after the last token is 0 when the task gave its verdict (solved, failed) or the
-    episode went on in another session and, with ``bootstrap``, the critic's when the episode was
-    cut off. Value targets are ``A_t + V_t``
-    before whitening.
+    The value after the last token is 0 when the task gave its verdict (solved, failed) or a session
+    ended and, with ``bootstrap``, the critic's when the episode was cut off. Value targets are
+    ``A_t + V_t`` before whitening.
 
     Attributes:
         gamma: Discount per action token, in [0, 1].
@@ -93,12 +92,17 @@ class Gae(Credit):
         """Whether the value after the end of each path is the critic's."""
         if not self.bootstrap:
             return [False] * len(forest.paths)
-        ends = [[set(tree.finals()) for tree in group.trees] for group in forest.groups]
-        return [
-            path.turns[-1] in ends[path.group][path.tree]
-            and forest.turns(path)[-1].status not in ("solved", "failed")
-            for path in forest.paths
-        ]
+        return [self._is_cut_off(forest, path) for path in forest.paths]
+
+    def _is_cut_off(self, forest: Forest, path: Path) -> bool:
+        """Whether the path's episode ended at a limit, or was left by the rollout there.
+
+        A session that ended is left in the same way, so where there are sessions only limits count.
+        """
+        tree = forest.groups[path.group].trees[path.tree]
+        status = tree.turns[path.turns[-1]].status
+        sessions = any(turn.edge is Edge.SPAWN for turn in tree.turns)
+        return status == "truncated" or (status == "running" and not sessions)
 
     def _values(self, noted: Floats, n_act: int, *, goes_on: bool) -> Doubles:
         check_values(self, noted, n_act)

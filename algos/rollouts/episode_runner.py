@@ -28,7 +28,7 @@ from ..core.forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
 from ..core.privileged import ContextLogprobs
 from ..core.protocols import Rollout, Start
 from .expert_hints import demonstrate
-from .moments import Moment, take_turn
+from .moments import Moment, may_share, take_turn
 from .seeds import seed_at
 from .session_context import Context
 
@@ -224,10 +224,10 @@ class EpisodeRunner:
     def copies(self, handle: EpisodeHandle, count: int) -> list[EpisodeHandle]:
         """Return ``count`` copies of an episode that begins, each for a tree of its own.
 
-        Copies that do the same get the same, where the environment draws nothing: one of them then
+        Copies that do the same get the same, where the environment repeats itself: one of them then
         plays it for all, see :mod:`.moments`. The handle itself is used up.
         """
-        if count > 1 and self.hints is None and not text_env(handle.env).chance:
+        if count > 1 and self.hints is None and may_share(handle.env):
             return handle.share(count)
         return [handle.fork(i) for i in range(count)]
 

@@ -1,10 +1,11 @@
 """Copies of an episode that have done the same so far: what they do alike is played once.
 
 Copies of one start see the same prompt, and a policy that has learned something answers it alike
-more often than not. An environment that draws nothing (:attr:`TextEnv.chance`) answers the same
-action in the same state alike too, so one copy takes the action, and the others that sampled the
-same tokens take over what came of it, the turn itself included (with their own log-probabilities,
-where those of batched arithmetic differ). What is sampled, and with which seeds, does not change.
+more often than not. An environment that draws nothing (:attr:`TextEnv.chance`) and asks nothing
+that draws (:attr:`TextEnv.repeatable`) answers the same action in the same state alike too, so one
+copy takes the action, and the others that sampled the same tokens take over what came of it, the
+turn itself included (with their own log-probabilities, where those of batched arithmetic differ).
+What is sampled, and with which seeds, does not change.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from ...agents.engines.base import Completion
+from ...agents.scripted import text_env
 from ...envs.core.fork import fork
 from ..core.forest import Edge, Floats, Tree, Turn
 from .session_context import Context
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from .episode_runner import EpisodeHandle, EpisodeRunner
 
 Key = tuple[bytes, str, int]
+AHEAD = 8
+"""Turns that a copy may be ahead of one that may still follow it. Environments are kept for so
+many; whoever is further ahead plays for itself, and those behind do likewise."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,12 +46,18 @@ class Moment:
     before: Moment | None = None
     played: dict[Key, asyncio.Future[Played | None]] = field(default_factory=dict)
 
-    @property
-    def deserted(self) -> bool:
-        """Whether nobody stands here any more, and nobody can come."""
-        if self.before is not None and self.before.deserted:
-            self.before = None
-        return not self.standing and self.before is None
+    def kept_for(self) -> int | None:
+        """Return how many moments away the furthest handle stands that can come here.
+
+        0 where one stands here, None where nobody can come any more.
+        """
+        far, last, at, away = None, self, self, 0
+        while at is not None:
+            if at.standing:
+                far, last = away, at
+            at, away = at.before, away + 1
+        last.before = None
+        return far
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,20 @@ class Played:
     askers: dict[str, int]
 
 
+def may_share(env: gym.Env[Any, Any]) -> bool:
+    """Return whether copies that do the same may be played as one.
+
+    Not where the environment draws, or asks what may answer otherwise the next time; nor where a
+    wrapper owns something outside (a file of transcripts), to which every copy adds.
+    """
+    while isinstance(env, gym.Wrapper):
+        if hasattr(env, "fork_wrapper"):
+            return False
+        env = env.env
+    inner = text_env(env)
+    return inner.repeatable and not inner.chance
+
+
 async def take_turn(
     runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, done: Completion
 ) -> Turn:
@@ -91,23 +116,31 @@ async def take_turn(
     assert moment is not None
     key = (done.ids.tobytes(), done.stop, runner.engine.version)
     if (known := moment.played.get(key)) is not None:
-        played = await known
+        played = await asyncio.shield(known)  # whoever gives up leaves it to the others
         if played is not None:
             moment.standing -= 1
             return _follow(runner, handle, tree, played, done)
     after = Moment(standing=1, before=moment)
     promise = moment.played[key] = asyncio.get_running_loop().create_future()
     moment.standing -= 1
-    if not moment.deserted:
+    away = moment.kept_for()
+    if away is not None:
         handle.env = fork(handle.env)
     handle.moment, acting = after, handle.now
     try:
         turn = runner.append(handle, tree, await runner.act(handle, done))
     except BaseException as error:
-        promise.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
-        promise.exception()  # whoever waits gets it; nobody has to
+        if isinstance(error, Exception):
+            promise.set_exception(error)
+            promise.exception()  # whoever waits gets it; nobody has to
+        else:
+            promise.set_result(None)  # it was interrupted, and others may go on
         raise
     if turn.status == "env_error":  # another try may work
+        promise.set_result(None)
+        return turn
+    if away is not None and away >= AHEAD:
+        handle.moment = None
         promise.set_result(None)
         return turn
     now = handle.now

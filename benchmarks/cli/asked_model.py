@@ -13,6 +13,8 @@ from .arguments import Repeated
 from .model_options import STARTER
 from .planner_options import PLANNING, refuse_unused
 
+DRRN = "drrn:"
+"""Before the folder of a network that scores legal actions."""
 ASKING = (*PROMPTING, *PLANNING)
 """Agents that need a model: prompting agents and planners."""
 OF_ENDPOINTS = ("model_name", "api_key_env", "api", "request_arg", "timeout", "attempts")
@@ -83,22 +85,34 @@ def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
         raise BadValueError(f"--api-key-env: the environment variable {variable} is not set.")
 
 
-def check_sampling(agents: Sequence[str], scripts: Container[str], **given: float | None) -> None:
-    """Refuse settings of sampling where no agent samples.
+def check_sampling(
+    agents: Sequence[str],
+    scripts: Container[str],
+    *,
+    temperature: float | None,
+    max_tokens: int | None,
+) -> None:
+    """Refuse settings of sampling that none of the agents has.
 
     Args:
         agents: Who plays.
         scripts: Those that no model writes for.
-        given: The settings, None where one was left out.
+        temperature: As it was given, None where it was left out. Planners have one of their own.
+        max_tokens: Likewise. A network that scores legal actions writes none.
 
     Raises:
         BadValueError: One was given for nothing.
     """
-    if not all(agent in scripts for agent in agents):
-        return
-    for name, value in given.items():
-        if value is not None:
+    writing = [agent for agent in agents if agent not in scripts]
+    users = {
+        "temperature": (temperature, [agent for agent in writing if agent not in PLANNING]),
+        "max-tokens": (max_tokens, [a for a in writing if not a.startswith(DRRN)]),
+    }
+    for name, (value, mine) in users.items():
+        if value is not None and not mine:
+            other = "; planners have --search-temperature" if writing else ""
             raise BadValueError(
-                f"--{name.replace('_', '-')}: goes with an agent that is or asks a model; "
-                f"{', '.join(agents)} writes without one."
+                f"--{name}: goes with an agent that is or asks a model; {', '.join(agents)} "
+                f"{'has' if len(agents) == 1 else 'have'} no such setting"
+                f"{other if name == 'temperature' else ''}."
             )

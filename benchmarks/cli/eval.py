@@ -50,7 +50,7 @@ from ...envs.core.errors import BadValueError, TurngymError
 from ..runtime.threads import prepare, prepare_for
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import output_file, values
-from .asked_model import ASKING, ModelOptions, check_model_options, check_sampling
+from .asked_model import ASKING, DRRN, ModelOptions, check_model_options, check_sampling
 from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
 from .model_options import (
     STARTER,
@@ -78,8 +78,6 @@ SERVER_CONCURRENCY = 16
 TOKENS = {"chat": 512, "tags": 64}
 PUBLISHED = ("paper", "gpt-4")
 """Tables that stand beside measured scores unless others are asked for."""
-DRRN = "drrn:"
-"""Before the folder of a network that scores legal actions."""
 
 
 @dataclass(frozen=True, kw_only=True)

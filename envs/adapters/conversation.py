@@ -63,7 +63,7 @@ class Conversation:
                 "observation."
             )
         self.where = where
-        self._made = {"env_id": env_id, "settings": read_settings(settings, where)}
+        self._made = {"env_id": env_id, "settings": _comparable(settings, where)}
         self.terms: dict[str, float] = {}
         self._info: Info | None = None
 
@@ -88,11 +88,11 @@ class Conversation:
         for key, made in self._made.items():
             given = row.get(key)
             if given is not None and key == "settings":
-                given = read_settings(given, self.where)
+                given = _comparable(given, self.where)
             if given not in (None, made):
                 raise BadValueError(
-                    f"{self.where}: the row's {key} is {given!r}, but this conversation was made "
-                    f"with {made!r}; make one per environment."
+                    f"{self.where}: the row's {key} is {given}, but this conversation was made "
+                    f"with {made}; make one per environment."
                 )
 
     def act(self, action: str) -> Reply:
@@ -170,6 +170,11 @@ def settings_to_json(settings: Settings, where: str) -> str:
         raise BadValueError(
             f"{where}: settings hold a value without JSON form: {error}. Pass plain values."
         ) from None
+
+
+def _comparable(settings: Settings, where: str) -> str:
+    """Return settings as text that is equal where rows give them back with lists for tuples."""
+    return json.dumps(read_settings(settings, where), sort_keys=True, default=repr)
 
 
 def get_reset_options(row: Mapping[str, Any]) -> dict[str, Any]:

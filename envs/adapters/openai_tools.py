@@ -71,7 +71,7 @@ class ToolConversation:
         if isinstance(arguments, str):
             try:
                 read = json.loads(arguments)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):  # no JSON, or none that Python reads
                 return self.talk.act(arguments)
             if not isinstance(read, dict):
                 return self.talk.act(arguments)

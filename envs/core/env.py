@@ -115,6 +115,9 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     chance: bool = False
     """True if what an action brings is drawn from the episode's random stream, so that rollouts
     give every fork a stream of its own (:meth:`redraw`)."""
+    repeatable: bool = True
+    """False if something outside, such as a program or a model that samples, may answer the same
+    action in the same state otherwise the next time; rollouts then ask it for every path."""
     reward_noise: float = 0.0
     """Bound of the reward term ``noise``, which is random and tells nothing about the actions."""
     has_gold: bool = False

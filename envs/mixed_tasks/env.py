@@ -91,6 +91,7 @@ class MixedTasks(TextEnv[Any, Any]):
         self.sessions = any(env.sessions for env in envs)
         self.open_ended = any(env.open_ended for env in envs)
         self.chance = any(env.chance for env in envs)
+        self.repeatable = all(env.repeatable for env in envs)
         self.has_gold = all(env.has_gold for env in envs)
         self.reward_noise = max(env.reward_noise for env in envs)
 

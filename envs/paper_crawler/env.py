@@ -196,6 +196,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
             reward_range=(low, high),
             render_mode=render_mode,
         )
+        self.chance = schedule == "sampled"
         self.instructions = self.prompts.instructions
         self.stop = ALL_STOPS if granularity == "session" else ("\n", *ALL_STOPS)
         self.blocking = self.library.blocking or self.parts.selector.blocking
@@ -390,6 +391,8 @@ def _find_bounds(rules: Rules) -> tuple[int, float, float]:
         turns = sessions if rules.granularity == "session" else actions
     if rules.max_actions is not None:
         actions = min(actions, rules.max_actions)
+    if rules.over_cap == "charge":  # a text may hold any number of actions beyond the cap
+        actions = UNBOUNDED
     dearest = max(rules.cost_search, rules.cost_expand, rules.invalid_cost or 0.0)
     low = -dearest * actions - rules.cost_stop * (sessions or UNBOUNDED)
     return turns, low, rules.alpha * UNBOUNDED

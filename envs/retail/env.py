@@ -126,6 +126,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
         self.tools = knowledge.tools.schemas
         self.tracks = getattr(self.customer, "tracks", True)
         self.blocking = self.customer.blocking or self.channel.blocking
+        self.repeatable = not self.blocking or getattr(self.customer, "temperature", None) == 0.0
 
     def begin(self, task: Task[RetailTask], random: EpisodeRandom) -> tuple[RetailState, str]:
         """Return the state and the customer's first words."""

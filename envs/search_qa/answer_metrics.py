@@ -29,12 +29,22 @@ def normalise_answer(text: str) -> str:
 
 
 def exact_match(prediction: str, golds: Sequence[str]) -> float:
-    """1.0 when the normalised prediction equals a normalised gold, else 0.0."""
+    """1.0 when the normalised prediction equals a normalised gold, else 0.0.
+
+    A gold that normalises to nothing ("A", "...") is compared as it is written, but for case and
+    blanks: every empty answer would equal it.
+    """
     said = normalise_answer(prediction)
     for gold in golds:
-        if normalise_answer(gold) == said:
+        norm = normalise_answer(gold)
+        if norm == said and (norm or _equal_as_written(prediction, gold)):
             return 1.0
     return 0.0
+
+
+def _equal_as_written(prediction: str, gold: str) -> bool:
+    said = prediction.lower().split()
+    return said == gold.lower().split() and bool(said)
 
 
 def sub_em(prediction: str, golds: Sequence[str]) -> float:
@@ -52,9 +62,14 @@ def sub_em(prediction: str, golds: Sequence[str]) -> float:
 def f1(prediction: str, golds: Sequence[str]) -> float:
     """Best token F1 over the golds, in [0, 1].
 
-    When either side is "yes", "no" or "noanswer" only equality counts (HotpotQA's rule).
+    When either side is "yes", "no" or "noanswer" only equality counts (HotpotQA's rule), and where
+    a gold normalises to nothing equality as :func:`exact_match` has it.
     """
-    return max((_f1(normalise_answer(prediction), normalise_answer(g)) for g in golds), default=0.0)
+    said, best = normalise_answer(prediction), 0.0
+    for gold in golds:
+        norm = normalise_answer(gold)
+        best = max(best, _f1(said, norm) if norm else float(_equal_as_written(prediction, gold)))
+    return best
 
 
 def _f1(said: str, gold: str) -> float:

@@ -32,6 +32,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -357,6 +358,11 @@ def _read_answers(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     for answer in given if isinstance(given, list) else [given]:
         if isinstance(answer, bool) or not isinstance(answer, (str, int, float)):
             raise DataError(f"{where}: answer {answer!r} is not text.")
+        if isinstance(answer, float):
+            if not math.isfinite(answer):
+                raise DataError(f"{where}: answer {answer!r} is no number; expected text.")
+            # a table with a gap makes 42.0 of 42, which EM would read as 420
+            answer = int(answer) if answer.is_integer() else answer
         if text := clean(str(answer)).strip():
             answers.append(text)
     if not answers:
@@ -434,10 +440,10 @@ def _parse_list_cell(cell: str, where: str) -> list[Any]:
         return cell.split("|")
     try:
         return json.loads(cell)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
         raise DataError(
-            f"{where}: the answers {cell!r} begin like a JSON list and are none ({error.msg} at "
-            f'column {error.colno}); expected ["one", "two"] or one|two.'
+            f"{where}: the answers {cell[:80]!r} begin like a JSON list and are none "
+            f'({str(error)[:80]}); expected ["one", "two"] or one|two.'
         ) from None
 
 

@@ -22,8 +22,11 @@ from .rewards import (
     Rewards,
     compute_metrics,
     count_evidence,
+    form_so_far,
     grade_answer,
+    is_answer_shown,
     is_well_formed,
+    iterate_pieces,
 )
 from .source import has_kinds
 from .text import (
@@ -183,6 +186,7 @@ class SearchQA(TextEnv[SearchState, Question]):
         self.stop = self.toolbox.grammar.stop
         waits = getattr(self.retriever, "blocking", False)
         self.blocking = waits or self.toolbox.python is not None
+        self.repeatable = self.toolbox.python is None  # programs may draw
 
     def begin(self, task: Task[Question], random: EpisodeRandom) -> tuple[SearchState, str]:  # noqa: ARG002
         """The question; nothing has been searched yet."""
@@ -209,10 +213,16 @@ class SearchQA(TextEnv[SearchState, Question]):
         """What was found and the answer: passages shown whole, in whatever order.
 
         So a state comes again where a search brings nothing new, and after the same searches in
-        another order. What python printed is not in it: it changes nothing but the context.
+        another order. What python printed is not in it: it changes nothing but the context. Where
+        a reward depends on the trajectory's form, the form so far is, and whether an accepted
+        answer was shown.
         """
-        state = episode.state
-        return frozenset(state.found), count_evidence(state, episode.task.payload), state.answer
+        state, question = episode.state, episode.task.payload
+        found = frozenset(state.found), count_evidence(state, question), state.answer
+        if not self.rewards.needs_form:
+            return found
+        form = form_so_far(iterate_pieces(episode), self.toolbox.names)
+        return *found, form, is_answer_shown(state, question)
 
     def hidden_answers(self, episode: Episode[SearchState]) -> Sequence[str]:
         """The accepted answers; none for real questions, some of which name their answer."""

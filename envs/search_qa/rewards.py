@@ -106,6 +106,16 @@ def is_well_formed(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)
     is the environment's, as one whole block. With the python tool, a python block and the
     environment's result may stand in the place of search and information.
     """
+    return form_so_far(pieces, tools) == "end"
+
+
+def form_so_far(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)) -> str | None:
+    """What a trajectory of that form waits for, as the name of a state; None once it has left it.
+
+    Args:
+        pieces: As those of :func:`is_well_formed`.
+        tools: Likewise.
+    """
     state, usual, tags = "start", _compile_usual(tools), _compile_tags(tools)
     for text, by_model in pieces:
         if not by_model:
@@ -115,8 +125,8 @@ def is_well_formed(pieces: Iterable[Piece], tools: tuple[str, ...] = ("search",)
         else:
             state = _advance_by_model(state, text, tags)
         if state is None:
-            return False
-    return state == "end"
+            return None
+    return state
 
 
 _NEXT = {

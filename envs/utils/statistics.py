@@ -153,6 +153,8 @@ def bootstrap_mean(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
     mean = float(np.mean([array.mean() for array in arrays]))
     if all(array.max() == array.min() for array in arrays):
         return Estimate(mean=mean, low95=mean, high95=mean)
+    if any(len(array) == 1 for array in arrays):  # which scipy refuses
+        return estimate_of_means(samples)
     from scipy.stats import bootstrap  # slow to import
 
     def statistic(*data: Floats, axis: int) -> Floats:
@@ -170,7 +172,7 @@ def bootstrap_mean(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
     return Estimate(mean=mean, low95=float(interval.low), high95=float(interval.high))
 
 
-def estimate_of_means(samples: Sequence[Sequence[float]]) -> Estimate:
+def estimate_of_means(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
     """Return what :func:`bootstrap_mean` does, from samples of ten thousands of values.
 
     They are resampled one after the other, so that memory holds one of them. No sample gives 0.

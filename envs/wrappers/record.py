@@ -197,6 +197,17 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         self._open = True
         return observation, info
 
+    def open_session(self, key: str) -> tuple[str, dict[str, Any]]:
+        """Refuse: a transcript has no place for sessions that are opened out of order.
+
+        Raises:
+            BadValueError: Always.
+        """
+        raise BadValueError(
+            f"RecordEpisodes: session {key!r} is opened out of order, which no transcript tells; "
+            "its replay would go another way. Play it without the recorder."
+        )
+
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take one action; the last one of an episode writes it."""
         episode = self.inner.episode

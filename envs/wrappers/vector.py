@@ -17,7 +17,7 @@ from ..core.env import TextEnv, check_action
 from ..core.errors import BadValueError, EpisodeError
 from ..core.registration import all_ids
 from ..core.settings import check_integer
-from .vector_copies import Bools, Copies, ResetOrder, stack_infos
+from .vector_copies import Bools, Copies, InfoColumns, ResetOrder, stack_infos
 from .vector_processes import ProcessCopies
 
 Texts = tuple[str, ...]
@@ -123,7 +123,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         )
         self._begun = True
         self._ended[mask] = False
-        return tuple(batch.observations), stack_infos(batch.infos, self.num_envs)
+        return tuple(batch.observations), self._stack(batch.infos)
 
     def step(
         self, actions: Sequence[str]
@@ -154,8 +154,15 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         terminated = np.array(batch.terminated, dtype=np.bool_)
         truncated = np.array(batch.truncated, dtype=np.bool_)
         self._ended = terminated | truncated
-        infos = stack_infos(batch.infos, self.num_envs)
+        infos = self._stack(batch.infos)
         return tuple(batch.observations), rewards, terminated, truncated, infos
+
+    def _stack(self, infos: InfoColumns) -> dict[str, Any]:
+        """Return infos in gymnasium's form, what an environment adds of its own by its own code."""
+        stacked = stack_infos(infos, self.num_envs)
+        for place, details in infos.details.items():
+            stacked = self._add_info(stacked, details, place)
+        return stacked
 
     def render(self) -> tuple[Any, ...]:
         """Return the transcript of every copy (render mode ``"ansi"``), else None for each."""

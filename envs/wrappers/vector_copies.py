@@ -29,6 +29,7 @@ _FLAT: Mapping[str, Any] = {
     "verdict": object,
 }
 _NESTED = ("reward_terms", "metrics")
+_KNOWN = frozenset((*_FLAT, *_NESTED))
 
 
 Nested = dict[tuple[str, ...], tuple[list[int], list[tuple[float, ...]]]]
@@ -42,11 +43,13 @@ class InfoColumns(NamedTuple):
         places: The copies that have an info, ascending.
         flat: One value for each of these, by key.
         nested: Under each key of numbers the dictionaries that are not empty, by their names.
+        details: What an environment tells beyond that (:meth:`TextEnv.details`), by copy.
     """
 
     places: list[int]
     flat: dict[str, list[Any]]
     nested: dict[str, Nested]
+    details: dict[int, dict[str, Any]]
 
 
 class Batch(NamedTuple):
@@ -190,7 +193,7 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
     """Return the batches of successive shares of the copies as one."""
     if len(batches) == 1:
         return batches[0]
-    joined = Batch([], [], [], [], InfoColumns([], {}, {key: {} for key in _NESTED}))
+    joined = Batch([], [], [], [], InfoColumns([], {}, {key: {} for key in _NESTED}, {}))
     infos = joined.infos
     for batch in batches:
         start = len(joined.observations)
@@ -199,6 +202,7 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
         joined.terminated.extend(batch.terminated)
         joined.truncated.extend(batch.truncated)
         infos.places.extend([start + place for place in batch.infos.places])
+        infos.details.update({start + i: own for i, own in batch.infos.details.items()})
         for key, column in batch.infos.flat.items():
             infos.flat.setdefault(key, []).extend(column)
         for key, groups in batch.infos.nested.items():
@@ -253,6 +257,11 @@ def _gather_infos(infos: Sequence[Info | None]) -> InfoColumns:
         places,
         {key: [info[key] for info in given] for key in _FLAT},
         {key: _gather_numbers(places, [info[key] for info in given]) for key in _NESTED},
+        {
+            place: {key: value for key, value in info.items() if key not in _KNOWN}
+            for place, info in zip(places, given, strict=True)
+            if len(info) > len(_KNOWN)
+        },
     )
 
 

@@ -245,9 +245,10 @@ class TransformersEngine(CopiedEngine):
     def _decode_joined(self, rows: Ids, tokens: Ids) -> torch.Tensor:
         """Compute contexts that several rows have once: copies of a prompt say much the same."""
         first, place = self._batch.distinct(tokens)
+        if len(first) == len(rows):
+            return self._forward.decode(self._pool, rows, tokens)
         logits = self._forward.decode(self._pool, rows[first], tokens[first])
-        if len(first) < len(rows):
-            self._forward.repeat(self._pool, rows[first][place], rows)
+        self._forward.repeat(self._pool, rows[first][place], rows)
         return logits[torch.from_numpy(place)]
 
     # ------------------------------------------------------------------ admission

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import sys
 from importlib.util import find_spec
-from types import ModuleType
 from typing import Any
 
 import numba as nb
@@ -24,16 +23,19 @@ def _skip_look_for_blas() -> None:
     """Import what of numba looks whether scipy's BLAS can be imported, without importing it.
 
     All of scipy's linear algebra, a tenth of a second, for the answer that scipy is there. Whoever
-    multiplies matrices in compiled code gets the true module, imported then.
+    multiplies matrices in compiled code imports it then.
     """
-    name = "scipy.linalg.cython_blas"
-    if name in sys.modules or find_spec("scipy") is None:
+    if "numba.np.arraymath" in sys.modules or find_spec("scipy") is None:
         return
-    sys.modules[name] = ModuleType(name)
+    from numba.np import linalg
+
+    look = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
     try:
-        importlib.import_module("numba.np.arraymath")
+        arrays: Any = importlib.import_module("numba.np.arraymath")
+        arrays.ensure_blas = look
     finally:
-        del sys.modules[name]
+        linalg.ensure_blas = look
 
 
 _skip_look_for_blas()

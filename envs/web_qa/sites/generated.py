@@ -83,7 +83,9 @@ class GeneratedSite(Shared):
         found: list[str] = []
         for probe in question.plan:
             here = [p for p in probe.passages if self.address_of(p) == hit.id]
-            if here and any(name in hit.text for name in _list_telling_texts(probe, question)):
+            if here and any(
+                _names(hit.text, said) for said in _list_telling_texts(probe, question)
+            ):
                 found += here
         return found
 
@@ -172,6 +174,11 @@ def _strip_address(address: str) -> str:
     bare = address.strip().lower().removeprefix("http://").removeprefix("https://")
     bare = bare.partition("#")[0].partition("?")[0]
     return bare.removeprefix(HOST.removeprefix("https://")).strip("/")
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether a text holds a name or number as words of its own: no 6 in 1969."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _list_telling_texts(probe: Probe, question: Question) -> list[str]:

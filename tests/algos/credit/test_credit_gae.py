@@ -72,18 +72,19 @@ def test_a_truncated_path_goes_on_with_the_critic_s_value() -> None:
     ]
 
 
-def test_a_session_that_ends_before_the_episode_ends_at_nothing() -> None:
-    """Its last turn is running, as that of an episode left there; only that one goes on."""
+@pytest.mark.parametrize(("status", "after"), [("running", 0.0), ("truncated", 4.0)])
+def test_a_session_that_ends_ends_at_nothing(status: str, after: float) -> None:
+    """Its last turn is running, as that of an episode left there; a limit is told from that."""
     turns = [
         turn([1.0], parent=-1),
         turn([0.5], parent=0, edge=Edge.SPAWN),
-        turn([0.25], parent=0, previous=1, status="running"),
+        turn([0.25], parent=0, previous=1, status=status),
     ]
     forest = Forest.of([Group("u", "t", [tree(*turns)])])
     values = {"values": [np.array([0.0] * len(p.turns) + [4.0], np.float32) for p in forest.paths]}
     got = Gae(whiten=False)(forest, values).advantages
     by_path = {p.turns: a.tolist() for p, a in zip(forest.paths, got, strict=True)}
-    assert by_path == {(0, 2): [5.25, 4.25], (1,): [0.5]}
+    assert by_path == {(0, 2): [1.25 + after, 0.25 + after], (1,): [0.5]}
 
 
 @given(forests(), st.floats(0, 1), st.floats(0, 1), st.data())
@@ -100,8 +101,11 @@ def test_equals_the_sum_of_discounted_errors(
         turns = forest.turns(path)
         r = np.concatenate([t.rewards for t in turns]).astype(np.float64)
         v = v.astype(np.float64)
-        ends = forest.groups[path.group].trees[path.tree].finals()
-        if turns[-1].status in ("solved", "failed") or path.turns[-1] not in ends:
+        spawned = any(
+            t.edge is Edge.SPAWN for t in forest.groups[path.group].trees[path.tree].turns
+        )
+        status = turns[-1].status
+        if status in ("solved", "failed") or (status == "running" and spawned):
             v[-1] = 0.0
         delta = r + gamma * v[1:] - v[:-1]
         slow = [

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from helpers.talk_world import LetterRenderer, ScriptEngine, Talk
@@ -17,7 +20,11 @@ from turngym.agents.engines.base import Sampling
 from turngym.algos.core.forest import Group, Turn
 from turngym.algos.core.protocols import Start
 from turngym.algos.rollouts import Chains, EpisodeRunner
+from turngym.algos.rollouts.moments import AHEAD, may_share
+from turngym.envs.search_qa.env import SearchQA
+from turngym.envs.wrappers.record import RecordEpisodes
 
+SAMPLING = Sampling(max_tokens=8)
 WORDS = ("s.", "f.", "x.", "yy.", "r.", "h.", "b.")
 
 
@@ -45,7 +52,7 @@ def play(
     env = kind()
     env.blocking = blocking
     Counting.plays = 0
-    runner = EpisodeRunner(env, engine, LetterRenderer(), Sampling(max_tokens=8))  # pyright: ignore
+    runner = EpisodeRunner(env, engine, LetterRenderer(), SAMPLING)  # pyright: ignore
     runner.record_states = True
     if not shared:
         runner.copies = lambda handle, count: [handle.fork(i) for i in range(count)]
@@ -124,3 +131,56 @@ def test_an_error_reaches_whoever_waits_for_the_same() -> None:
 
     with pytest.raises(ZeroDivisionError):
         play(3, ScriptEngine(words=["s."]), kind=Wrong, blocking=True)
+
+
+def test_giving_up_while_others_wait_is_giving_up() -> None:
+    """Not an error of the promise that copies wait for, which would hide an interruption."""
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow(Counting):
+        def play(self, episode: Any, action: str) -> Any:
+            begun.set()
+            go.wait(10)
+            return super().play(episode, action)
+
+    async def main() -> None:
+        env = Slow()
+        env.blocking = True
+        runner = EpisodeRunner(env, ScriptEngine(words=["s."]), LetterRenderer(), SAMPLING)  # pyright: ignore
+        group = asyncio.ensure_future(Chains(n=3)(runner, Start("train", 2, 5, "u")))
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        group.cancel()
+        try:
+            await group
+        finally:
+            go.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+
+
+def test_who_is_far_ahead_plays_for_itself() -> None:
+    """However long an episode is: environments are kept for a few turns alone."""
+    turns = 3 * AHEAD
+
+    class Long(Counting):
+        def __init__(self) -> None:
+            super().__init__(max_turns=turns)
+
+    group, plays = play(2, ScriptEngine(["x."] * 2 * turns), kind=Long)
+    assert [len(tree.turns) for tree in group.trees] == [turns, turns]
+    same = [a is b for a, b in zip(group.trees[0].turns, group.trees[1].turns, strict=True)]
+    assert same == [True] * AHEAD + [False] * (turns - AHEAD)
+    assert plays == 2 * turns - AHEAD
+
+
+def test_what_may_answer_otherwise_is_asked_for_every_path(tmp_path: Path) -> None:
+    class Asking(Counting):
+        repeatable = False
+
+    assert play(3, ScriptEngine(["s."] * 3), kind=Asking)[1] == 3
+    recorded = RecordEpisodes(gym.make("Game24-v0"), tmp_path / "all.jsonl")
+    assert not may_share(recorded)
+    assert may_share(recorded.env)
+    assert not may_share(SearchQA(size="micro", tools=("search", "python")))

@@ -183,7 +183,14 @@ def test_a_server_without_room_for_a_prompt_counts_as_failed(
         (["--agent", "expert", "--dialect", "tags"], "--dialect: goes with prompting agents"),
         (["--agent", "expert", "--concurrency", "3"], "--concurrency: goes with prompting"),
         (["--agent", "expert", "--temperature", ".5"], "--temperature: goes with an agent that is"),
-        (["--agent", "expert", "null", "--max-tokens", "9"], "expert, null writes without one"),
+        (
+            ["--agent", "expert", "null", "--max-tokens", "9"],
+            "--max-tokens: goes with an agent that is",
+        ),
+        (
+            ["--agent", "greedy", "--model", "x", "--temperature", ".5"],
+            "planners have --search-temperature",
+        ),
         (["--agent", "expert", "--published", "paper"], "--published: goes with --per-task"),
         (["--agent", "rag", "--endpoint", "x", "--model-name", "y"], "the url is 'x'"),
         (["--agent", "rag", "--model", "/no/such"], "no such folder"),

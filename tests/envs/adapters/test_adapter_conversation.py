@@ -107,3 +107,12 @@ def test_the_cut_ends_with_the_first_stop_string(text: str, stop: list[str]) -> 
         assert any(cut.endswith(mark) for mark in stop)
     else:
         assert cut == text
+
+
+def test_settings_with_tuples_are_those_that_rows_give_back_as_lists() -> None:
+    settings = {"size": "micro", "hops": (1, 2)}
+    talk = Conversation("SearchQA-v0", settings, where="here")
+    row = json.loads(json.dumps({"env_id": "SearchQA-v0", "settings": settings, "task": 0}))
+    assert talk.start(row)
+    with pytest.raises(BadValueError, match="make one per environment"):
+        talk.start(row | {"settings": {"size": "micro", "hops": [1]}})

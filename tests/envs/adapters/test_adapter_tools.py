@@ -124,3 +124,10 @@ def test_methods_have_the_types_of_their_schemas() -> None:
 )
 def test_python_types(schema: dict[str, Any], expected: Any) -> None:
     assert to_python_type(schema) == expected
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, "9" * 5_000, '{"query": '])
+def test_arguments_that_python_cannot_read_are_a_mistake_like_others(arguments: str) -> None:
+    game = ToolConversation("SearchQA-v0", MICRO)
+    game.start({"split": "train", "task": 0, "seed": 0})
+    assert not game.call("search", arguments).info["valid_action"]

@@ -344,3 +344,15 @@ def test_unknown_words_are_refused(name):
 
 def test_it_is_a_gymnasium_environment():
     assert issubclass(PaperCrawler, gym.Env)
+
+
+def test_sampled_schedules_draw_so_forks_are_redrawn() -> None:
+    assert PaperCrawler(size="micro", schedule="sampled").chance
+    assert not PaperCrawler(size="micro").chance
+
+
+def test_a_text_may_cost_more_than_its_cap_where_the_rest_is_charged() -> None:
+    env = PaperCrawler(size="micro", granularity="session", over_cap="charge")
+    env.reset(seed=0)
+    env.step("[Search] birds\n" * 400 + "[StopSearch]")
+    assert env.reward_range[0] <= env.episode.total_reward < -10

@@ -135,3 +135,22 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert len(read(path)) == 1
     path.write_text('[{"question": "q", "answer": "x"}, {"question": "r", "answer": "x"}]')
     assert len(read(path)) == 2
+
+
+def test_numbers_are_read_as_they_are_meant(tmp_path: Path) -> None:
+    """A column of whole numbers with a gap is one of floats, whose point EM would delete."""
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "a", "answer": 42.0}\n{"question": "b", "answer": 2.5}\n')
+    assert [answers for *_, answers in read(path)] == [("42",), ("2.5",)]
+    for bad in ("NaN", "Infinity", "-1e999"):
+        path.write_text(f'{{"question": "a", "answer": {bad}}}\n')
+        with pytest.raises(DataError, match="is no number"):
+            load_questions(path)
+
+
+def test_a_cell_that_python_cannot_read_is_an_error_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    for cell in ("[" * 100_000, "[" + "9" * 5000 + "]"):
+        path.write_text(f"question,answer\nwho,{cell}\n")
+        with pytest.raises(DataError, match="begin like a JSON list"):
+            load_questions(path)

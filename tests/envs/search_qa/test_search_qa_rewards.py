@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.search_qa import rewards
 from turngym.envs.search_qa.answer_metrics import exact_match
-from turngym.envs.search_qa.rewards import Piece, Rewards, holds_answer, is_well_formed
+from turngym.envs.search_qa.env import SearchQA
+from turngym.envs.search_qa.rewards import (
+    Piece,
+    Rewards,
+    form_so_far,
+    holds_answer,
+    is_well_formed,
+)
 from turngym.envs.search_qa.text import (
     GRAMMAR,
     end_with_question_mark,
@@ -143,3 +150,26 @@ def test_the_usual_form_is_read_as_all_others(pieces: list[Piece], tools: tuple[
         patched.setattr(rewards, "_compile_usual", lambda _: re.compile("(?!)"))
         formed = is_well_formed(pieces, tools)
     assert is_well_formed(pieces, tools) == formed
+
+
+def test_form_so_far_says_what_is_waited_for() -> None:
+    assert form_so_far([]) == "start"
+    assert form_so_far([SEARCH]) == "search"
+    assert form_so_far([SEARCH, FOUND]) == "informed"
+    assert form_so_far([SEARCH, FOUND, Piece(RIGHT, True)]) == "end"
+    assert form_so_far([Piece("<search> Ada </search>", True)]) is None
+
+
+@pytest.mark.parametrize("form", [0.0, 0.5])
+def test_states_differ_where_the_form_so_far_decides_the_reward(form: float) -> None:
+    """The same search with thought and without it: the same state, unless form is paid for."""
+    digests, totals = set(), set()
+    for action in ("<think> so </think><search> Ada </search>", "<search> Ada </search>"):
+        env = SearchQA(size="micro", structure_score=form)
+        env.reset(seed=1)
+        env.step(action)
+        digests.add(env.state_digest())
+        gold = env.episode.task.payload.answers[0]
+        env.step(f"<think> so </think><answer> {gold} </answer>")
+        totals.add(env.episode.total_reward)
+    assert len(digests) == len(totals) == (2 if form else 1)

@@ -226,3 +226,10 @@ def test_sign_flips_of_many_tasks_agree_with_the_t_test() -> None:
     differences = np.random.default_rng(2).normal(0.2, 1.0, 100)
     found = sign_flip_p(differences.tolist())
     assert found == pytest.approx(float(ttest_1samp(differences, 0.0).pvalue), abs=0.02)
+
+
+def test_a_sample_of_one_counts_beside_others() -> None:
+    """Which scipy refuses; a suite may have a cell of one task."""
+    found = bootstrap_mean([[0.5], [0.1, 0.4, 0.9]])
+    assert found.mean == pytest.approx((0.5 + 1.4 / 3) / 2)
+    assert 0.3 <= found.low95 < found.mean < found.high95 <= 0.7

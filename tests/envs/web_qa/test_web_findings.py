@@ -4,6 +4,7 @@ import pytest
 
 from turngym.envs.search_qa.expert import ENOUGH
 from turngym.envs.web_qa.env import WebQA
+from turngym.envs.web_qa.sites.generated import _names
 from turngym.envs.web_qa.sites.pages import strip_links
 
 
@@ -52,3 +53,9 @@ def test_answers_are_given_in_words_that_were_read() -> None:
         assert said in strip_links("".join(env.episode.state.shown))
         unusual += said != env.episode.task.payload.answers[0]
     assert unusual
+
+
+def test_a_digit_inside_another_number_names_nothing() -> None:
+    assert not _names("The death of Ada is dated 8 February 1969.", "6")
+    assert _names("There are 6 films.", "6")
+    assert _names("Ada Moss's films.", "Ada Moss")

@@ -368,3 +368,10 @@ def test_processes_may_share_a_file(tmp_path: Path) -> None:
         worker.join(30)
     lines = path.read_text().splitlines()
     assert sorted(lines) == ["a" * 500] * 200 + ["b" * 500] * 200
+
+
+def test_sessions_opened_out_of_order_are_refused() -> None:
+    env = RecordEpisodes(gym.make("Spawn-v0"), None)
+    env.reset(seed=0)
+    with pytest.raises(BadValueError, match="out of order"):
+        env.get_wrapper_attr("open_session")("a")

@@ -207,3 +207,21 @@ def test_render_and_gymnasiums_vector_wrappers() -> None:
 def test_texts_in_shared_memory_are_refused_with_what_works_instead() -> None:
     with pytest.raises(BadValueError, match=r'vector_kwargs=\{"shared_memory": False\}'):
         gym.make_vec("TestVector-v0", num_envs=2, vectorization_mode="async")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_an_environment_tells_of_its_own_is_not_lost(processes: int) -> None:
+    """PaperCrawler's info says what its actions found, in gymnasium's own form here too."""
+    native = gym.make_vec("PaperCrawler-v0", num_envs=3, size="micro", processes=processes)
+    theirs = gym.make_vec("PaperCrawler-v0", num_envs=3, size="micro", vectorization_mode="sync")
+    try:
+        mine, own = native.reset(seed=3), theirs.reset(seed=3)
+        assert repr(mine[1]["crawl"]) == repr(own[1]["crawl"])
+        for _ in range(3):
+            actions = ("[Search] papers about birds", "[Stop]", "junk")
+            told, said = native.step(actions)[4], theirs.step(actions)[4]
+            assert told["_crawl"].tolist() == said["_crawl"].tolist()
+            assert repr(told["crawl"]) == repr(said["crawl"])
+    finally:
+        native.close()
+        theirs.close()
