@@ -45,7 +45,7 @@ def _boxes(**settings: Any) -> SuiteEnv:
     return taught(letters("Spawn-v0", 12_000, lr=1e-3, boxes=4, **settings), _READER)
 
 
-_SESSIONS, _FORCED = _boxes(), _boxes(forced=True)
+_SESSIONS, _FORCED = _boxes(), _boxes(forced=True, deep=True)
 _PPO_LR = 3e-4
 """The rate that ``ladder-rates`` found for PPO in Spawn-v0."""
 _UNTRAINED = _SPAWN.model_copy(update={"limits": Limits(tokens=1, calls=1, steps=1)})
@@ -125,8 +125,7 @@ PASA_CLAIMS = (
     ),
     Claim(
         name="pasa-control",
-        statement="Where all boxes of the start are opened without asking, session credit and PPO "
-        "are equal.",
+        statement="Where all boxes are opened without asking, session credit and PPO are equal.",
         source=Source(
             paper=_PASA,
             where="a control of pasa-sessions, not in the paper",
@@ -140,8 +139,7 @@ PASA_CLAIMS = (
         ),
         comparisons=(equal("sessions, forced", "ppo, forced", 0.05, "area_coins", floor=0.0),),
         minutes=5,
-        weaker="Boxes within those boxes still have to be asked for. Each arm has the learning "
-        "rate that was searched for it where boxes are asked for.",
+        weaker="Each arm has the learning rate that was searched for it where boxes are asked for.",
     ),
     Claim(
         name="pasa-alpha",

@@ -99,7 +99,7 @@ def _columns(quick: bool) -> tuple[SuiteEnv, ...]:
 
 LADDER = Suite(
     name="ladder",
-    version=2,
+    version=3,
     about="diagnostic families, three sizes and a control each: which mechanism shows where",
     recipes=ROWS,
     envs=_columns(quick=True),
@@ -110,7 +110,7 @@ LADDER = Suite(
 )
 LADDER_FULL = Suite(
     name="ladder-full",
-    version=2,
+    version=3,
     about="the ladder with all sizes and ten seeds",
     recipes=ROWS,
     envs=_columns(quick=False),

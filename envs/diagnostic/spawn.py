@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch
+from ..core.errors import BadValueError
 from ..core.randomness import EpisodeRandom
 from ..core.settings import check_integer
 from ..core.tasks import Task
@@ -53,19 +54,21 @@ class Spawn(LetterEnv[Boxes, Inside]):
     coin lies. Every ask, and every t for nothing, costs 0.02; a coin gives back the ask that led
     to it, so that a perfect episode returns 1.
 
-    The difficulty is ``boxes``. Control: ``forced=True``, where every box of the start is opened
-    without asking, and costs nothing: what is asked for there decides nothing any more, and
-    equality is the right answer.
+    The difficulty is ``boxes``. Control: ``forced=True`` and ``deep=True``, where every box of the
+    start, and what is inside it, is opened without asking, and costs nothing: what is asked for
+    decides nothing any more, and equality is the right answer. With ``forced`` alone the boxes
+    inside boxes are still to be asked for.
 
     Args:
         size: ``"micro"``, or ``"full"``, which has more boxes and states the rules.
         boxes: Number of boxes, of the start and in every box: 3 in the micro size, 5 in the full.
         forced: Whether all boxes of the start are opened without asking.
+        deep: Whether those that are in them and hold a coin are, too; goes with ``forced``.
         render_mode: See :class:`TextEnv`.
 
     Raises:
         UnknownNameError: No such size.
-        BadValueError: ``boxes`` is out of range.
+        BadValueError: ``boxes`` is out of range, or ``deep`` stands without ``forced``.
     """
 
     sessions = True
@@ -76,12 +79,18 @@ class Spawn(LetterEnv[Boxes, Inside]):
         size: str = "micro",
         boxes: int | None = None,
         forced: bool = False,
+        deep: bool = False,
         render_mode: str | None = None,
     ) -> None:
         micro = check_size(size, "Spawn")
         count = (3 if micro else 5) if boxes is None else boxes
         self.boxes = BOXES[: check_integer("boxes", count, "Spawn", min=2, max=len(BOXES))]
-        self.forced = forced
+        if deep and not forced:
+            raise BadValueError(
+                "Spawn: deep=True opens what is inside boxes that are opened without asking; set "
+                "forced=True with it."
+            )
+        self.forced, self.deep = forced, deep
         self.letters = self.boxes + TAKE + STOP
         self.stop = tuple(self.letters)
         if not micro:
@@ -91,7 +100,8 @@ class Spawn(LetterEnv[Boxes, Inside]):
                 "the coin, s to stop here. Asking costs. "
             )
             if forced:
-                self.instructions += "Here at the start all boxes are opened without asking. "
+                which = "boxes, and those inside them," if deep else "boxes"
+                self.instructions += f"Here at the start all {which} are opened without asking. "
             self.instructions += "Write one letter and nothing else.\n"
         max_turns = 20 if count <= 3 else 40
         low = -COST * max_turns
@@ -107,7 +117,8 @@ class Spawn(LetterEnv[Boxes, Inside]):
             inside |= {letter: inner, **({letter + inner: ""} if inner else {})}
         state = Boxes(inside)
         if self.forced:
-            state.asked, state.waiting = list(self.boxes), list(self.boxes)
+            inner = [letter + box for letter, box in task.payload if box and self.deep]
+            state.asked, state.waiting = [*self.boxes, *inner], [*self.boxes, *inner]
         return state, state.label("")
 
     def play(self, episode: Episode[Boxes], action: str) -> Outcome:
@@ -119,7 +130,8 @@ class Spawn(LetterEnv[Boxes, Inside]):
         terms: dict[str, float] = {}
         if letter == TAKE and TAKE in wanted:
             state.taken.append(state.here)
-            back = 0.0 if self.forced and len(state.here) == 1 else COST  # nobody paid for these
+            free = self.forced and (self.deep or len(state.here) == 1)  # nobody paid for these
+            back = 0.0 if free else COST
             terms = {"coin": 1 / (len(state.inside) - 1) + back}
         elif letter is not None and letter != STOP:
             terms = {"cost": -COST}

@@ -84,7 +84,9 @@ _TWINS: Mapping[str, Callable[..., Twin]] = {
     "Noise-v0": _noise,
     "Fog-v0": lambda fog=0.3, looks=3: Fog(fog=fog, looks=looks),
     "Judge-v0": _judge,
-    "Spawn-v0": lambda boxes=3, forced=False: Boxes(boxes=boxes, forced=forced),
+    "Spawn-v0": lambda boxes=3, forced=False, deep=False: Boxes(
+        boxes=boxes, forced=forced, deep=deep
+    ),
     "Rare-v0": _rare,
 }
 

@@ -346,12 +346,14 @@ class Boxes(Twin):
 
     Attributes:
         boxes: Letters of boxes.
-        forced: Every box of the start is opened without being asked for (the control).
+        forced: Every box of the start is opened without being asked for.
+        deep: The box with a coin inside one of them is, too (with ``forced`` the control).
         inner_share: Probability that one of the boxes holds a box with a coin.
     """
 
     boxes: int = 3
     forced: bool = False
+    deep: bool = False
     cost: float = 0.02
     inner_share: float = 0.75
     queue: int = field(default=32)
@@ -397,10 +399,13 @@ class Boxes(Twin):
             rows = np.arange(len(tasks))
             for box in range(self.boxes):
                 good = box < tasks[:, 0]
-                inner = (box == 0) & (tasks[:, 1] > 0)
+                inner = (box == 0) & (tasks[:, 1] > 0) & (not self.deep)
                 states[rows, self._HERE + box] = 100 + 10 * good + inner
             states[:, 7] = self.boxes
             states[:, 2] = 0
+            if self.deep:
+                states[rows, self._HERE + self.boxes] = 210 * (tasks[:, 1] > 0)
+                states[:, 7] += tasks[:, 1] > 0
         return states
 
     def context(self, states: Ints, tasks: Doubles) -> Ints:
@@ -418,9 +423,8 @@ class Boxes(Twin):
         bad = (actions <= 1) & ~good
         take = actions == 2
         gets = take & (states[:, 1] > 0)
-        reward = np.where(gets, 1 / coins + self.cost, 0.0) - self.cost * (
-            good | bad | take & ~gets
-        )
+        back = 0.0 if self.deep else self.cost  # nobody paid for boxes that open by themselves
+        reward = np.where(gets, 1 / coins + back, 0.0) - self.cost * (good | bad | take & ~gets)
         fresh = bad & (states[:, 3] < self.boxes - states[:, 2])
         opened = (good | fresh) & (depth < 2) & (states[:, 7] < self.queue)
         inner = good & (depth == 0) & (states[:, 2] == tasks[:, 0]) & (tasks[:, 1] > 0)

@@ -253,6 +253,20 @@ def test_forced_boxes_open_without_asking() -> None:
     assert env.step("s")[4]["metrics"]["return"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("deep", "share"), [(False, 1 / 2), (True, 1.0)])
+def test_in_the_control_of_spawn_nothing_is_left_to_ask_for(deep: bool, share: float) -> None:
+    """Who takes every coin and never asks has them all; without ``deep`` those inside are left."""
+    env = world("Spawn", boxes=4, forced=True, deep=deep)
+    worst = 1.0
+    for task in range(env.source.sizes()["train"]):
+        _, info = env.reset(seed=0, options={"split": "train", "task": task})
+        observation = ""
+        while info["status"] == "running":
+            observation, *_, info = env.step("t" if "t" in observation else "s")
+        worst = min(worst, info["metrics"]["coins"])
+    assert worst == pytest.approx(share)
+
+
 @pytest.mark.parametrize(
     ("env_id", "control"),
     [
@@ -264,7 +278,7 @@ def test_forced_boxes_open_without_asking() -> None:
         ("Fog-v0", {"fog": 0.0}),
         ("Judge-v0", {"judged": False}),
         ("Rare-v0", {"doors": 1}),
-        ("Spawn-v0", {"forced": True}),
+        ("Spawn-v0", {"forced": True, "deep": True}),
     ],
 )
 def test_controls_keep_every_law_and_are_told_of(env_id: str, control: dict[str, Any]) -> None:
