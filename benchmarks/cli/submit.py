@@ -93,7 +93,7 @@ class Command:
         board: agents: any model; algorithms: same start, same budget, at least 3 training runs.
         card: What the entry says about itself.
         date: As 2026-01-31; left out: today.
-        reproduces: Name of the entry that this one reproduces.
+        reproduces: Name or id of the entry that this one reproduces.
         budget_tokens: Sampled tokens that the track allows a run; left out: the run's own limit.
         budget_calls: Actions in environments that the track allows a run; likewise.
         fill_missing: Count episodes that are in no transcript as errors.

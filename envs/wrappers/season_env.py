@@ -28,6 +28,7 @@ class RemoteEnv(SeededEnv):
     of the environment is over once more. Seeds are the server's: the seed given to ``reset`` seeds
     only :attr:`np_random`. Rewards, metrics and verdicts are reported if the season publishes them;
     otherwise the reward is 0, the last observation empty and ``info["status"]`` at the end "ended".
+    Keys that an environment adds to :class:`Info` are not sent.
 
     Args:
         env_id: Registered id.

@@ -10,7 +10,7 @@ from ..schema.result import refused
 
 KINDS = (".json", ".jsonl", ".md", ".safetensors")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".ckpt", ".joblib", ".npy", ".npz", ".dill")
-_PART = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,119}$")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,119}")
 _FOREIGN = (
     (b"PK\x03\x04", "an archive (or a PyTorch file, which contains a pickle)"),
     (b"\x1f\x8b", "compressed"),
@@ -37,7 +37,7 @@ def check_path(name: str, limits: ReadLimits) -> PurePosixPath:
     if len(parts) > limits.path_depth:
         raise refused("archive", f"{shown!r}: deeper than {limits.path_depth} levels.")
     for part in parts:
-        if not _PART.match(part):
+        if not _PART.fullmatch(part):
             raise refused(
                 "archive",
                 f"{shown!r}: {part!r} is not a valid file name; use letters, digits, '.', '_' and "

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...envs.core.errors import DataError
+from ...envs.core.tasks import Task, find_task
 from ...envs.wrappers.record import Transcript, get_versions
 from ..schema.base import make_form
 from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
 from ..schema.suite import Cell, Slot, Suite
+from ..suites.digests import make_cell_env
 from .play import AgentStopped, make_episode, make_failed_episodes
 
 
@@ -41,7 +44,7 @@ def collect_episodes(
     """Collect a suite's episodes from transcripts of :class:`~turngym.envs.RecordEpisodes`.
 
     An abandoned episode is packed with the error ``agent_error`` and counts as 0. Episodes of other
-    environments, settings or seeds are skipped.
+    environments, settings (apart from the render mode) or seeds are skipped.
 
     Args:
         transcripts: Transcripts in any order.
@@ -55,11 +58,14 @@ def collect_episodes(
     """
     cells = suite.by_key()
     slots = {(slot.env, suite.seed_of(slot)): slot for slot in suite.slots()}
+    source_of = functools.cache(lambda key: make_cell_env(cells[key]).source)
     found: dict[Slot, Episode] = {}
     for transcript in transcripts:
         for cell in cells.values():
             slot = slots.get((cell.key, transcript.seed))
             if slot is not None and _belongs_to(transcript, cell):
+                task = find_task(source_of(cell.key), cell.split, slot.task, cell.key)
+                _check_task(transcript, slot, task)
                 _store(found, slot, make_episode(transcript, cell, slot, run))
     missing = [slot for slot in suite.slots() if slot not in found]
     if missing and not fill:
@@ -77,12 +83,36 @@ def collect_episodes(
 
 
 def _belongs_to(transcript: Transcript, cell: Cell) -> bool:
-    settings: Mapping[str, Any] = transcript.kwargs
     return (
         transcript.env_id == cell.env_id
-        and dict(settings) == cell.settings
+        and _without_rendering(transcript.kwargs) == _without_rendering(cell.settings)
         and transcript.split == cell.split
     )
+
+
+def _without_rendering(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a replay depends on."""
+    return {name: value for name, value in settings.items() if name != "render_mode"}
+
+
+def _check_task(transcript: Transcript, slot: Slot, task: Task[Any]) -> None:
+    """Check that an episode with a slot's seed plays the slot's task.
+
+    Raises:
+        DataError: It plays another one, or one with other content.
+    """
+    where = f"{slot.env} task {slot.task} trial {slot.trial}: the episode with this seed"
+    if transcript.task_id != task.id:
+        raise DataError(
+            f"{where} plays the task {transcript.task_id!r}; expected {task.id!r}. Reset with "
+            f"options={{'split': {task.split!r}, 'task': {slot.task}}}."
+        )
+    if transcript.task_digest != task.digest:
+        raise DataError(
+            f"{where} plays other content under the id {task.id!r}: its task has the digest "
+            f"{transcript.task_digest}; expected {task.digest}. Play it with the environments of "
+            "this version."
+        )
 
 
 def _store(found: dict[Slot, Episode], slot: Slot, episode: Episode) -> None:

@@ -147,22 +147,48 @@ def _run_tests(ordered: Sequence[Indexed]) -> list[_Tests]:
     methods = [_method(one) for one in ordered]
     guesses = [one.scores.score.mean for one in ordered if reference_of(one) in ("random", "null")]
     edges = Edges(floor=max(guesses, default=0.0))
-    named: dict[str, Method] = {}
-    for one, method in zip(ordered, methods, strict=True):
-        if not one.manifest.reproduces:
-            named.setdefault(one.manifest.name, method)
+    by_id = {method.entry_id: method for method in methods}
     return [
         _Tests(
             versus_next=test,
             versus_itself=compare_halves(method, edges),
             versus_reproduced=None
-            if (original := named.get(one.manifest.reproduces)) is None
-            else compare_reproduction(method, original, edges),
+            if (original := _find_original(one, ordered)) is None
+            else compare_reproduction(method, by_id[original.entry_id], edges),
         )
         for one, method, test in zip(
             ordered, methods, compare_neighbours(methods, edges), strict=True
         )
     ]
+
+
+def _find_original(one: Indexed, entries: Sequence[Indexed]) -> Indexed | None:
+    """Return the entry that ``one`` reproduces; None where it names none that was there before.
+
+    The one with the named id, else the earliest accepted one with the name, which reproductions
+    and reruns share with their original. An entry without a time of acceptance may have been there.
+    """
+    wanted = one.manifest.reproduces
+    earlier = [other for other in entries if other is not one and not _is_later(other, one)]
+    if named := next((other for other in earlier if other.entry_id == wanted), None):
+        return named
+    return min(
+        (
+            other
+            for other in earlier
+            if other.manifest.name == wanted
+            and not other.manifest.reproduces
+            and other.record.rerun is None
+        ),
+        key=_age,
+        default=None,
+    )
+
+
+def _is_later(one: Indexed, other: Indexed) -> bool:
+    """Return whether an entry is known not to have been accepted before the other."""
+    times = one.record.accepted, other.record.accepted
+    return all(times) and times[0] >= times[1]
 
 
 def _method(one: Indexed) -> Method:

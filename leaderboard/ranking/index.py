@@ -17,7 +17,7 @@ from ..entries_io.signing import entry_digest
 from ..schema.base import OnItem, parse_form
 from ..schema.entry import MANIFEST, Manifest
 from ..schema.record import Record, read_record
-from ..schema.result import Refused, Scores, Verdict
+from ..schema.result import Reason, Refused, Scores, Verdict
 
 _VERSION = 4
 _SCHEMA = """
@@ -38,6 +38,13 @@ CREATE TABLE IF NOT EXISTS entries (
 )
 """
 Verify = Callable[[Path], Verdict]
+_RETRIED: frozenset[Reason] = frozenset(
+    (
+        *("unknown_suite", "suite_version", "suite_digest"),
+        *("environment_broken", "crashed", "cpu_limit", "wall_limit", "memory_limit"),
+    )
+)
+"""Refusals that are no property of the entry: of the known suites, the environment, the limits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +106,8 @@ def rebuild(
 ) -> list[Indexed]:
     """Update the index from the folder of entries.
 
-    A verdict is reused if neither the entry's files nor the verifying versions changed; records are
+    A verdict is reused if neither the entry's files nor the verifying versions changed, unless it
+    refuses the entry for what is no property of it, such as a suite that is not known; records are
     read anew.
 
     Args:
@@ -122,7 +130,7 @@ def rebuild(
         if on_progress is not None:
             on_progress(entry_id, place, len(folders))
         verdict = known.get((entry_id, _digest(folder)))
-        if verdict is None or verdict.verifier != dict(get_versions()):
+        if verdict is None or not _is_reusable(verdict):
             verdict = verify(folder)
         record = read_record(folder)
         found.append(Indexed(entry_id=entry_id, verdict=verdict, record=record))
@@ -150,6 +158,13 @@ def read_index(database: Path) -> list[Indexed]:
         )
         for name, text, record in rows
     ]
+
+
+def _is_reusable(verdict: Verdict) -> bool:
+    """Return whether the same files would have the same verdict again."""
+    if verdict.refusal is not None and verdict.refusal.reason in _RETRIED:
+        return False
+    return verdict.verifier == dict(get_versions())
 
 
 def _digest(folder: Path) -> str:

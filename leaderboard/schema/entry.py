@@ -151,7 +151,8 @@ class Manifest(Form):
         runs: Training runs; each plays the whole suite.
         track: Terms of the board of algorithms; None on the board of agents.
         reference: Which reference row it is; None for ordinary entries.
-        reproduces: Name of the entry that this one reproduces, under the same suite; both stay.
+        reproduces: Name or id of the entry that this one reproduces, under the same suite; both
+            stay.
     """
 
     format: Literal[1] = 1

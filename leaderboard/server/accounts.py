@@ -11,7 +11,7 @@ from ...envs.core.errors import BadValueError
 from .settings import ServerSettings
 from .store import open_database
 
-_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,29}$")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,29}")
 _PREFIX = "tg_"
 
 
@@ -21,7 +21,7 @@ def new_token(settings: ServerSettings, account: str) -> str:
     Raises:
         BadValueError: The account's name is invalid.
     """
-    if not _NAME.match(account):
+    if not _NAME.fullmatch(account):
         raise BadValueError(
             f"account {account!r}: expected up to 30 lower-case letters, digits and '-'."
         )

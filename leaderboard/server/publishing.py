@@ -100,7 +100,7 @@ def find_dishonest(settings: ServerSettings, verdict: Verdict, name: str) -> Ref
         if other.manifest is None or other.manifest.suite != manifest.suite or again:
             continue
         if set(other.run_actions) & set(verdict.run_actions) and (
-            manifest.reproduces != other.manifest.name
+            manifest.reproduces not in (other.manifest.name, one.entry_id)
         ):
             message = (
                 "a run has the very actions of an entry that was accepted before. Name it in "

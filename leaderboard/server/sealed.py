@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ...envs.core.episode import Info
 from ..entries_io.play import storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
@@ -255,12 +256,16 @@ class SealedPlay:
         }
 
     def _filter_info(self, season: PlayedSeason, row: sqlite3.Row, info: Any) -> dict[str, Any]:
-        """Remove from the info what reveals the task, or the rewards if they are hidden."""
+        """Return the keys of :class:`Info`, without what reveals the task or hidden rewards.
+
+        An environment's own keys stay on the server: they can hold rewards and answers.
+        """
         hidden: dict[str, Any] = {} if season.public.terms.show_rewards else dict(_HIDDEN)
         if hidden and info["status"] not in ("running", "env_error"):
             hidden["status"] = _ENDED
         split = season.cells[row["env"]].split
-        return dict(info) | hidden | {"task_id": f"sealed/{row['task']}", "split": split}
+        public = {key: info[key] for key in Info.__annotations__}
+        return public | hidden | {"task_id": f"sealed/{row['task']}", "split": split}
 
     def left(self, account: str, season: PlayedSeason) -> int:
         """Return the number of episodes of the season that the account has not started."""

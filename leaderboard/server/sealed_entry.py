@@ -7,9 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from ..entries_io.files import write_entry
 from ..entries_io.packing import make_manifest
@@ -35,7 +33,7 @@ class EntryFields(Form):
     description: Prose = ""
     hardware: Optional = ""
     card: ModelCard = ModelCard()
-    reproduces: Annotated[str, Field(max_length=400)] = ""
+    reproduces: Optional = ""
 
 
 def describe(

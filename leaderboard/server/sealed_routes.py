@@ -35,9 +35,9 @@ class StartForm(Form):
 
 
 class StepForm(Form):
-    """One action."""
+    """One action; ``turn`` is bounded so that the database can hold it."""
 
-    turn: int = Field(ge=1)
+    turn: int = Field(ge=1, le=10**6)
     action: str
 
 

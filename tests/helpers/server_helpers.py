@@ -10,10 +10,12 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from turngym.envs.core.registration import registered_environments
 from turngym.leaderboard.schema.suite import Cell, Suite
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.suites.digests import with_digests
+from turngym.leaderboard.suites.sealed import is_generated
 
 
 def sealed_base() -> Suite:
@@ -46,6 +48,24 @@ def sealed_base() -> Suite:
         ),
     )
     return with_digests(Suite(name="base", version=1, description="for tests", cells=cells))
+
+
+def make_generated_suite() -> Suite:
+    """A task of every environment of the package that makes its world from a seed."""
+    cells = (
+        Cell(
+            key=row.id,
+            env_id=row.id,
+            settings={"size": "micro"},
+            tasks=(0,),
+            max_turns=1,
+            digests=("0" * 32,),
+        )
+        for row in registered_environments()
+        if row.builtin and row.leaderboard
+    )
+    made = tuple(cell for cell in cells if is_generated(cell))
+    return with_digests(Suite(name="generated", version=1, description="for tests", cells=made))
 
 
 @dataclass

@@ -84,6 +84,7 @@ def test_good_archives_come_out_whole(tmp_path: Path, prefix: str) -> None:
         ".hidden.json",
         "epi sodes.json",
         "a" * 150 + ".json",
+        "episodes\n/A.jsonl",
     ],
 )
 def test_paths_that_lead_astray(tmp_path: Path, name: str) -> None:

@@ -24,6 +24,18 @@ def expert(env: Any, seed: int) -> Any:
     return scripted("expert", seed, env)
 
 
+def transcript_of(suite: Suite, task: int, path: Path, **settings: Any) -> Transcript:
+    """The first cell's ``task`` by the expert, with the seed of the suite's first slot."""
+    cell, slot = suite.cells[0], next(iter(suite.slots()))
+    env = RecordEpisodes(gym.make(cell.env_id, **cell.settings, **settings), path)
+    policy = scripted("expert", 0, env.unwrapped)  # type: ignore
+    options = {"split": cell.split, "task": task}
+    observation, info = env.reset(seed=suite.seed_of(slot), options=options)
+    while info["status"] == "running":
+        observation, _, _, _, info = env.step(policy(env, observation, info))
+    return next(read_transcripts(path))
+
+
 @pytest.fixture(scope="module")
 def transcripts(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> list[Transcript]:
     """Every episode by the expert, and some of other seeds, splits and settings."""
@@ -95,6 +107,27 @@ def test_two_whole_episodes_of_one_slot_are_a_choice_not_ours(
     torn = dataclasses.replace(whole, steps=(dataclasses.replace(whole.steps[0], action="\ud800"),))
     with pytest.raises(DataError, match="lone surrogate"):
         collect_episodes([torn, *rest], suite)
+
+
+def test_the_render_mode_makes_no_other_episode(
+    suite: Suite, transcripts: list[Transcript], tmp_path: Path
+) -> None:
+    shown = transcript_of(suite, 0, tmp_path / "t.jsonl", render_mode="ansi")
+    assert "render_mode" in shown.kwargs
+    rest = [t for t in transcripts if t.seed != shown.seed]
+    assert collect_episodes([shown, *rest], suite) == collect_episodes(transcripts, suite)
+
+
+def test_the_seed_of_the_suite_with_another_task_is_refused(
+    suite: Suite, transcripts: list[Transcript], tmp_path: Path
+) -> None:
+    other = transcript_of(suite, 3, tmp_path / "t.jsonl")
+    rest = [t for t in transcripts if t.seed != other.seed]
+    told = r"Password-v0 task 0 trial 0: .* plays the task 'test/3'; expected 'test/0'\..*'task': 0"
+    with pytest.raises(DataError, match=told):
+        collect_episodes([other, *rest], suite)
+    with pytest.raises(DataError, match=r"other content under the id 'test/0'"):
+        collect_episodes([dataclasses.replace(other, task_id="test/0"), *rest], suite)
 
 
 def test_errors_of_agents_count_as_zero(suite: Suite, tmp_path: Path) -> None:

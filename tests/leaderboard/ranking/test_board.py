@@ -18,8 +18,9 @@ from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board, PairedTest, RunTest
 from turngym.leaderboard.schema.entry import Budget, Run, Track
 from turngym.leaderboard.schema.record import Record, Rerun, record_path
-from turngym.leaderboard.schema.result import Verdict
+from turngym.leaderboard.schema.result import Refusal, Verdict
 from turngym.leaderboard.schema.suite import Suite
+from turngym.leaderboard.verification.verify import verify_folder
 
 TRACK = Track(
     start="starter",
@@ -196,6 +197,65 @@ def test_algorithms_are_compared_over_runs_and_with_themselves(index: list[Index
     assert rows["good"].versus_reproduced is None
 
 
+def method(
+    algo: Indexed, entry_id: str, name: str, mean: float, reproduces: str = "", **known: Any
+) -> Indexed:
+    """An entry on the board of algorithms with five runs around ``mean``."""
+    scores = [mean + d for d in (-0.02, -0.01, 0.0, 0.01, 0.02)]
+    estimate = student_mean(scores)
+    of_runs = {"runs": tuple(scores), "between_runs": estimate, "score": estimate}
+    fields = {"name": name, "reproduces": reproduces, "runs": runs(*range(len(scores)))}
+    verdict = algo.verdict.model_copy(
+        update={
+            "scores": algo.scores.model_copy(update=of_runs),
+            "manifest": algo.manifest.model_copy(update=fields),
+        }
+    )
+    return Indexed(entry_id=f"tiny-v1/{entry_id}", verdict=verdict, record=Record(**known))
+
+
+@pytest.mark.parametrize(
+    ("reproduces", "accepted", "original"),
+    [
+        ("good", f"{DAYS[1]}T00:00:00+00:00", "tiny-v1/good"),
+        ("good", "", "tiny-v1/good"),
+        ("good", f"{DAYS[0]}T00:00:00+00:00", None),  # nothing of the name was there before
+        ("tiny-v1/b-good", "2026-01-04T00:00:00+00:00", "tiny-v1/b-good"),
+        ("tiny-v1/b-good", f"{DAYS[1]}T00:00:00+00:00", None),
+        ("tiny-v1/again", f"{DAYS[1]}T00:00:00+00:00", None),  # itself
+        ("", f"{DAYS[1]}T00:00:00+00:00", None),
+    ],
+)
+def test_a_later_entry_of_the_name_is_not_the_one_reproduced(
+    index: list[Indexed], reproduces: str, accepted: str, original: str | None
+) -> None:
+    algo = next(one for one in index if one.entry_id == "tiny-v1/algo")
+    day, late = f"{DAYS[0]}T00:00:00+00:00", "2026-01-03T00:00:00+00:00"
+    rows = [
+        method(algo, "good", "good", 0.7, accepted=day),
+        method(algo, "b-good", "good", 0.8, accepted=late),
+        method(algo, "good-rerun", "good", 0.75, rerun=RERUN),
+        method(algo, "again", "again", 0.6, reproduces, accepted=accepted),
+        *(one for one in index if one.manifest.reference),
+    ]
+    again = next(row for row in make_boards(rows)[-1].rows if row.entry_id == "tiny-v1/again")
+    tested = again.versus_reproduced
+    assert (None if tested is None else tested.other) == original
+
+
+def test_originals_without_a_time_of_acceptance(index: list[Indexed]) -> None:
+    algo = next(one for one in index if one.entry_id == "tiny-v1/algo")
+    late = "2026-01-03T00:00:00+00:00"
+    rows = [
+        method(algo, "good", "good", 0.7),
+        method(algo, "better", "good", 0.9, accepted="2026-01-04T00:00:00+00:00"),
+        method(algo, "again", "again", 0.6, "good", accepted=late),
+    ]
+    again = next(row for row in make_boards(rows)[-1].rows if row.entry_id == "tiny-v1/again")
+    assert again.versus_reproduced is not None
+    assert again.versus_reproduced.other == "tiny-v1/good"
+
+
 def test_a_board_says_which_references_it_misses(index: list[Indexed]) -> None:
     some = [one for one in index if not one.entry_id.endswith(("/null", "/random"))]
     assert make_boards(some)[0].missing_references == ("random", "null")
@@ -249,6 +309,36 @@ def test_only_what_changed_is_verified_again(entries: Path, suite: Suite, tmp_pa
     seen.clear()
     rebuild(home.parent, database, check, fresh=True)
     assert len(seen) == 9
+
+
+def test_what_is_no_property_of_an_entry_is_not_remembered(
+    entries: Path, suite: Suite, tmp_path: Path
+) -> None:
+    database = tmp_path / "index.sqlite"
+    newer = suite.model_copy(update={"version": 2})
+    changed = suite.model_copy(update={"description": "changed"})
+    for known, reason in (
+        ({}, "unknown_suite"),
+        ({newer.id: newer}, "suite_version"),
+        ({suite.id: changed}, "suite_digest"),
+    ):
+        found = rebuild(entries, database, lambda root, known=known: verify_folder(root, known))
+        reasons = {one.verdict.refusal.reason for one in found if one.verdict.refusal}
+        assert (len(found), reasons) == (10, {reason})
+
+    def break_down(root: Path) -> Verdict:
+        refusal = Refusal(reason="environment_broken", message="the tool is away")
+        verdict = verdict_of(root, suite)
+        return verdict.model_copy(update={"accepted": False, "refusal": refusal, "scores": None})
+
+    rebuild(entries, database, break_down)
+    found = rebuild(entries, database, lambda root: verdict_of(root, suite))
+    assert [one.entry_id for one in found if not one.verdict.accepted] == ["tiny-v1/forged"]
+
+    def never(root: Path) -> Verdict:
+        raise AssertionError(f"{root} was verified again")
+
+    assert rebuild(entries, database, never) == found, "refusals of the entry's own are remembered"
 
 
 def test_the_index_can_be_asked_in_sql(entries: Path, suite: Suite, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 
 from fastapi.testclient import TestClient
 from helpers.board_helpers import tiny_suite
-from helpers.server_helpers import Place, sealed_base
+from helpers.server_helpers import Place, make_generated_suite, sealed_base
 
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.server import ServerSettings, new_token
@@ -32,6 +32,15 @@ def season_files(base_suite: Suite, tmp_path_factory: pytest.TempPathFactory) ->
     open_season(root, "spring", base_suite, SeasonTerms())
     open_season(root, "open", base_suite, SeasonTerms(show_rewards=True))
     return root
+
+
+@pytest.fixture(scope="session")
+def generated_season(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a season of every environment that can be sealed, with a task each."""
+    root = tmp_path_factory.mktemp("every")
+    base = make_generated_suite()
+    open_season(root, "every", base, SeasonTerms())
+    return root / "every"
 
 
 @pytest.fixture

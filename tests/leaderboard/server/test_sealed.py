@@ -16,6 +16,7 @@ from helpers.http_servers import serve_app
 from helpers.server_helpers import Place, wait_for
 
 from turngym.agents.scripted import scripted
+from turngym.envs.core.episode import Info
 from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from turngym.envs.wrappers.season_client import SeasonClient
 from turngym.envs.wrappers.season_env import RemoteEnv
@@ -301,6 +302,52 @@ def test_rewards_are_told_when_the_season_says_so(place: Place, season_files: Pa
         assert info["metrics"] == expected[4]["metrics"]
         assert info["metrics"]["success"] == 1.0
         assert env.render().endswith(observation)
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_no_environment_tells_more_than_the_contract(
+    place: Place, generated_season: Path, shown: bool
+) -> None:
+    season = place.settings.seasons / "every"
+    shutil.copytree(generated_season, season)
+    data = json.loads((season / "season.json").read_text())
+    data["terms"]["show_rewards"] = shown
+    (season / "season.json").write_text(json.dumps(data))
+    keys = list(Info.__annotations__)
+    with place.client() as browser:
+        for number, cell in enumerate(secret_suite(place, "every").cells):
+            form = {"env": cell.key, "request": f"{number:032x}"}
+            path = "/api/seasons/every/episodes"
+            begun = browser.post(path, json=form, headers=place.headers).json()
+            assert (begun["env"], list(begun["info"])) == (cell.key, keys)
+            path, step = f"/api/episodes/{begun['session']}/steps", {"turn": 1, "action": "a"}
+            told = browser.post(path, json=step, headers=place.headers).json()
+            assert list(told["info"]) == keys, cell.key
+            if not shown:
+                hidden = (told["info"][key] for key in ("reward_terms", "metrics", "verdict"))
+                assert list(hidden) == [{}, {}, None]
+
+
+@pytest.mark.parametrize("turn", [0, 10**6 + 1, 2**63, 2**80])
+def test_a_turn_out_of_range_is_refused(place: Place, turn: int) -> None:
+    with place.client() as browser:
+        form = {"env": "WebShop-v0", "request": "0" * 32}
+        begun = browser.post("/api/seasons/spring/episodes", json=form, headers=place.headers)
+        path, step = f"/api/episodes/{begun.json()['session']}/steps", {"turn": turn, "action": "a"}
+        answer = browser.post(path, json=step, headers=place.headers)
+    assert answer.status_code == 422
+    assert "turn" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("reproduces", ["a\nb", "a\n", "\x1b[2J", "x" * 401])
+def test_a_description_that_no_entry_can_have_is_refused_at_once(
+    place: Place, reproduces: str
+) -> None:
+    fields = {"name": "ours", "organisation": "us", "licence": "MIT", "reproduces": reproduces}
+    with place.client() as browser:
+        answer = browser.put("/api/seasons/spring/entry", json=fields, headers=place.headers)
+    assert answer.status_code == 422
+    assert "reproduces" in answer.json()["error"]["message"]
 
 
 def test_a_lost_server_is_an_environment_error(

@@ -109,6 +109,7 @@ def test_a_restart_resumes_the_queue(
         ({"name": "a 7B model", "organisation": "others", "date": "0001-01-01"}, "copy"),
         ({"reproduces": "somebody else's"}, "copy"),
         ({"reproduces": "an entry"}, ""),
+        ({"reproduces": "ID"}, ""),
         ({"reference": "expert"}, "reserved"),
         ({"organisation": "TurnGym"}, "reserved"),
     ],
@@ -117,12 +118,15 @@ def test_who_copies_is_refused_or_says_so(
     place: Place, entry: Path, tmp_path: Path, quick: None, change: dict[str, Any], reason: str
 ) -> None:
     first = zipped(entry, tmp_path / "first")
-    edit_manifest(entry, lambda data: data.update(change))
-    second = zipped(entry, tmp_path / "second")
     mallory = place.changed()
     mallory.token = new_token(place.settings, "mallory")
     with place.client(background=True) as client:
-        assert wait_for(client, send(client, place, first).json()["id"])["state"] == "accepted"
+        accepted = wait_for(client, send(client, place, first).json()["id"])
+        assert accepted["state"] == "accepted"
+        if change.get("reproduces") == "ID":
+            change = {"reproduces": accepted["entry_id"]}
+        edit_manifest(entry, lambda data: data.update(change))
+        second = zipped(entry, tmp_path / "second")
         told = wait_for(client, send(client, mallory, second).json()["id"])
     assert told["reason"] == reason
     known = {one.record.account: one for one in read_index(place.settings.index)}
@@ -233,8 +237,9 @@ def test_tokens_are_kept_as_hashes_and_revoked(place: Place) -> None:
     assert place.token.encode() not in place.settings.database.read_bytes()
     assert revoke_tokens(place.settings, "alice") == 1
     assert account_of(place.settings, place.token) is None
-    with pytest.raises(ValueError, match="lower-case"):
-        new_token(place.settings, "../alice")
+    for name in ("../alice", "alice\n"):
+        with pytest.raises(ValueError, match="lower-case"):
+            new_token(place.settings, name)
 
 
 def test_size_kind_and_quota(place: Place, entry: Path, tmp_path: Path) -> None:
