@@ -12,18 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 
-from ...agents.engines.base import Completion
+from ...agents.engines.base import Completion, Engine
 from ...agents.scripted import text_env
 from ...envs.core.fork import fork
 from ..core.forest import Edge, Floats, Tree, Turn
 from .session_context import Context
-
-if TYPE_CHECKING:
-    from .episode_runner import EpisodeHandle, EpisodeRunner
 
 Key = tuple[bytes, str, int]
 AHEAD = 8
@@ -87,6 +84,41 @@ class Played:
     askers: dict[str, int]
 
 
+class Copy(Protocol):
+    """What of an :class:`~.episode_runner.EpisodeHandle` is read and written here."""
+
+    env: gym.Env[Any, Any]
+    session: int
+    contexts: dict[int, Context]
+    turns: int
+    last: int
+    askers: dict[str, int]
+    moment: Moment | None
+
+    @property
+    def now(self) -> Context:
+        """The context of the session whose turn it is."""
+        ...
+
+
+class Player(Protocol):
+    """What of an :class:`~.episode_runner.EpisodeRunner` is asked here."""
+
+    engine: Engine
+
+    async def act(self, handle: Any, done: Completion) -> Any:
+        """Take an action."""
+        ...
+
+    def append(self, handle: Any, tree: Tree, result: Any) -> Turn:
+        """Put what came of it into a tree."""
+        ...
+
+    def leave(self, handle: Any) -> None:
+        """Release a handle."""
+        ...
+
+
 def may_share(env: gym.Env[Any, Any]) -> bool:
     """Return whether copies that do the same may be played as one.
 
@@ -101,9 +133,7 @@ def may_share(env: gym.Env[Any, Any]) -> bool:
     return inner.repeatable and not inner.chance
 
 
-async def take_turn(
-    runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, done: Completion
-) -> Turn:
+async def take_turn(runner: Player, handle: Copy, tree: Tree, done: Completion) -> Turn:
     """Take the action that a handle sampled, or take over what came of it for another handle.
 
     Args:
@@ -160,9 +190,7 @@ async def take_turn(
     return turn
 
 
-def _follow(
-    runner: EpisodeRunner, handle: EpisodeHandle, tree: Tree, played: Played, done: Completion
-) -> Turn:
+def _follow(runner: Player, handle: Copy, tree: Tree, played: Played, done: Completion) -> Turn:
     """Go where another handle went from the same moment by the same action."""
     turn = played.turn
     if not (_same(done.logprobs, turn.logprobs) and _same(done.entropies, turn.entropies)):

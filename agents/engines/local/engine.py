@@ -42,7 +42,7 @@ from ..stopping import StopRules, end_ids
 from ..transfers import to_device
 from .decode_graphs import DecodeGraphs
 from .forward import Forward, Piece
-from .kv_cache import Ids, KvPool, row_bytes
+from .kv_cache import Ids, KvPool, common_length, row_bytes
 from .packed_decoder import FastDecoder
 from .packed_weights import why_not_fast
 from .scheduler import Batch, Job
@@ -375,7 +375,7 @@ class TransformersEngine(CopiedEngine):
         """Whether the next step finds far more of a job's context than this one does."""
         if not self.holds_back or self._pool.alive(job.request.cache):
             return False
-        shared = max((_common(job.ids, other.ids) for other, _ in feeds), default=0)
+        shared = max((common_length(job.ids, other.ids) for other, _ in feeds), default=0)
         return shared >= _SHARED + self._pool.longest_shared(job.ids)[1]
 
     def _place(self, job: Job) -> int | None:
@@ -494,13 +494,6 @@ class TransformersEngine(CopiedEngine):
             top_logprobs=np.stack(job.likeliest) if job.likeliest else None,
         )
         job.wake()
-
-
-def _common(a: Ids, b: Ids) -> int:
-    """Return how many first tokens two contexts have in common."""
-    n = min(len(a), len(b))
-    differs = np.flatnonzero(a[:n] != b[:n])
-    return int(differs[0]) if len(differs) else n
 
 
 def build(source: EngineSource) -> TransformersEngine:

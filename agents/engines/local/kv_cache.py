@@ -463,3 +463,10 @@ def row_bytes(shape: CacheShape, length: int) -> int:
 
 def _rounded(length: int, grain: int) -> int:
     return -(-(length + 1) // grain) * grain
+
+
+def common_length(a: Ids, b: Ids) -> int:
+    """Return how many first tokens two contexts have in common."""
+    n = min(len(a), len(b))
+    differs = np.flatnonzero(a[:n] != b[:n])
+    return int(differs[0]) if len(differs) else n
