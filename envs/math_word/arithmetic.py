@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import NamedTuple
 
 MAX_CHARS = 120
 """Of a sum; a longer one is not read."""
-_TOKEN = re.compile(r"\s*(\d[\d,]*(?:\.\d+)?|\.\d+|[-+*/()])")
-_RESULT = re.compile(r"\s*\$?\s*(-?\d[\d,]*(?:\.\d+)?(?:/\d+)?)")
-_OF_SUMS = frozenset("-+*/×÷·−().,$% 0123456789")
-_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "$": " ", "%": " "})
+NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
+_TOKEN = re.compile(rf"\s*(\d+\s+\d+/\d+(?![\d/.,])|{NUMBER}|[-+*/()%])", re.ASCII)
+_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "$": " "})
+HUNDREDTH = Fraction(1, 100)
+
+
+class Sum(NamedTuple):
+    """A sum that was read.
+
+    Attributes:
+        value: What it comes to.
+        operators: How many operations it has; of a number alone none.
+    """
+
+    value: Fraction
+    operators: int
 
 
 class _Reader:
     """Recursive descent over the tokens of one sum."""
 
-    def __init__(self, tokens: list[str]) -> None:
+    def __init__(self, tokens: list[str], percent: Fraction) -> None:
         self._tokens = tokens
         self._at = 0
+        self._percent = percent
+        self.operators = 0
 
     def all(self) -> Fraction | None:
         value = self._sum()
@@ -38,6 +53,7 @@ class _Reader:
             other = self._product()
             if other is None:
                 return None
+            self.operators += 1
             value = value + other if sign == "+" else value - other
         return value
 
@@ -48,21 +64,29 @@ class _Reader:
             other = self._part()
             if other is None or (sign == "/" and other == 0):
                 return None
+            self.operators += 1
             value = value * other if sign == "*" else value / other
         return value
 
     def _part(self) -> Fraction | None:
-        token = self._peek()
-        if token == "-":
+        if self._peek() == "-":
             self._take()
             inner = self._part()
             return None if inner is None else -inner
+        value = self._operand()
+        while value is not None and self._peek() == "%":
+            self._take()
+            value *= self._percent
+        return value
+
+    def _operand(self) -> Fraction | None:
+        token = self._peek()
         if token == "(":
             self._take()
             inner = self._sum()
             return self._closed(inner)
         if token and (token[0].isdigit() or token[0] == "."):
-            return Fraction(self._take().replace(",", ""))
+            return _read_number(self._take())
         return None
 
     def _closed(self, inner: Fraction | None) -> Fraction | None:
@@ -72,8 +96,30 @@ class _Reader:
         return inner
 
 
+def _read_number(token: str) -> Fraction | None:
+    """A number, or one with a fraction behind it: 3 1/2."""
+    if token.isdecimal():
+        return Fraction(int(token))
+    whole, *parts = token.replace(",", "").split()
+    if not parts:
+        return Fraction(whole)
+    over, under = parts[0].split("/")
+    return Fraction(whole) + Fraction(int(over), int(under)) if int(under) else None
+
+
 def evaluate(text: str) -> Fraction | None:
     """What a sum comes to; None when it cannot be read (or divides by 0)."""
+    read = read_sum(text)
+    return None if read is None else read.value
+
+
+def read_sum(text: str, percent: Fraction = HUNDREDTH) -> Sum | None:
+    """The sum that all of ``text`` is, None when it is none.
+
+    Args:
+        text: Numbers, the four signs (× and ÷ too), parentheses, percent and dollar signs.
+        percent: What a percent sign multiplies by; with 1 it is only a unit.
+    """
     text = text.translate(_SIGNS).strip()
     if not text or len(text) > MAX_CHARS:
         return None
@@ -85,29 +131,6 @@ def evaluate(text: str) -> Fraction | None:
             return None
         tokens.append(found[1])
         at = found.end()
-    return _Reader(tokens).all()
-
-
-def find_equations(text: str) -> list[tuple[bool, Fraction]]:
-    """(whether it holds, what was written as its result) of every ``sum = number`` in ``text``."""
-    found = []
-    done = 0
-    while (equals := text.find("=", done)) >= 0:
-        left = evaluate(_find_sum_before(text, equals, done))
-        done = equals + 1
-        result = _RESULT.match(text, done)
-        if left is None or result is None:
-            continue
-        stated = evaluate(result[1])
-        if stated is not None:
-            done = result.end()
-            found.append((stated == left, stated))
-    return found
-
-
-def _find_sum_before(text: str, stop: int, least: int) -> str:
-    """The sum that ends at ``stop``: what follows the last word or end of a sentence."""
-    start = stop
-    while start > max(least, stop - MAX_CHARS) and text[start - 1] in _OF_SUMS:
-        start -= 1
-    return text[start:stop].rpartition(". ")[2].lstrip(" .,")
+    reader = _Reader(tokens, percent)
+    value = reader.all()
+    return None if value is None else Sum(value, reader.operators)

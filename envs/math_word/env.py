@@ -15,8 +15,8 @@ from ..core.settings import check_integer
 from ..core.tasks import Task
 from ..tools.action_parsing import Tagged, TagGrammar
 from ..utils.response_stats import compute_response_metrics
-from .arithmetic import find_equations
 from .data import Data, GivenProblems, load_problems
+from .equations import find_equations
 from .generated.generator import (
     MAX_STEPS,
     SCALES,
@@ -54,6 +54,9 @@ PROMPTS: Mapping[str, Mapping[bool, str]] = {
 }
 """By name, then by whether steps are turns."""
 _MICRO_STEPS = (1, 2)
+REACHING = 3
+"""Sums of one step, its last ones, that may reach results of the plan: a step is one sum with its
+check, and a list of all numbers as sums earns nothing."""
 
 
 @dataclass(slots=True)
@@ -84,7 +87,8 @@ class MathWord(TextEnv[MathState, Problem]):
 
     Verdicts:
         A step that ends with a false sum is -1, one that reaches a result of the plan +1, any
-        other 0, also one that takes back a false sum itself; the answer is +1 or -1.
+        other 0, also one that takes back a false sum itself; the answer is +1 or -1. A sum has an
+        operation (``7 = 7`` is none), and only the last three of a step can reach results.
 
     Args:
         size: ``"full"``, or ``"micro"``: 1 or 2 steps, quantities up to 20 (a bill may be paid
@@ -216,7 +220,7 @@ def _judge_step(state: MathState, problem: Problem, said: str) -> Verdict:
     found = find_equations(said)
     if found and not found[-1][0]:
         return -1
-    results: list[Fraction] = [result for _, result in found]
+    results: list[Fraction] = [result for holds, result in found[-REACHING:] if holds]
     fresh = [
         i
         for i, step in enumerate(problem.plan)

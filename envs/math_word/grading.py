@@ -61,12 +61,16 @@ class MathVerifyGrader:
         return self._numbers.can_grade(answer) or bool(self._read(answer))
 
     def is_right(self, given: str, answer: str) -> bool:
-        """Whether both are the same: as plain numbers if they are, else symbolically."""
-        if self._numbers.can_grade(given) and self._numbers.can_grade(answer):
-            return self._numbers.is_right(given, answer)
-        said, meant = self._read(given), self._read(answer)
+        """Whether both are the same: as plain numbers if they are, else symbolically.
+
+        An answer with more beside its number than known units is no plain number here.
+        """
+        said, meant = read_quantity(given), read_quantity(answer)
+        if said is not None and meant is not None and meant.whole:
+            return said.equals(meant)
+        parsed, gold = self._read(given), self._read(answer)
         seconds = _SECONDS if _may_interrupt() else None
-        return bool(said and meant and self._package.verify(meant, said, timeout_seconds=seconds))
+        return bool(parsed and gold and self._package.verify(gold, parsed, timeout_seconds=seconds))
 
     def _read(self, text: str) -> list[Any]:
         text = text.strip()

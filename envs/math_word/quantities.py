@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+
+from .units import read_multiples, read_unit
 
 MAX_CHARS = 200
 """A longer text is no number that anybody would write."""
@@ -17,12 +19,12 @@ _NUMBER = re.compile(
         (?P<whole>{_DIGITS})\s+(?P<part>\d+)\s*/\s*(?P<of>\d+)   # 3 1/2
       | (?P<over>{_PLAIN})\s*/\s*(?P<under>{_PLAIN})             # 7/2
       | (?P<plain>{_PLAIN})(?:e(?P<power>[-+]?\d{{1,2}}))?       # 3.5
-    )\s*(?P<percent>%|percent\b|per\ cent\b)?
+    )
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-_BEFORE = re.compile(r"(?:[A-Za-z]\s*=\s*)?(?P<sign>[-+]?)\s*[$€£]?\s*")
-_UNIT = re.compile(r"[A-Za-z°][A-Za-z°²³\s./-]*")
+_PERCENT = re.compile(r"\s*(?:%|percent\b|per\ cent\b)", re.IGNORECASE | re.ASCII)
+_BEFORE = re.compile(r"(?:[A-Za-z]\s*=\s*)?(?P<sign>[-+]?)\s*(?P<money>[$€£]?)\s*")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}")
 _WRAPPED = re.compile(r"\\(?:boxed|text|mathrm)\s*\{([^{}]*)\}")
 _LATEX = str.maketrans({"−": "-", "–": "-", "\u00a0": " "})
@@ -35,10 +37,12 @@ class Quantity:
     Attributes:
         value: What it is worth; of "25%" it is 25.
         percent: Whether a percent sign followed.
+        whole: Whether all of the text was read: beside the number it held known units only.
     """
 
     value: Fraction
     percent: bool = False
+    whole: bool = field(default=True, compare=False)
 
     def equals(self, other: Quantity) -> bool:
         """Equal in value; where one alone has the percent sign, 50% is both 50 and 1/2."""
@@ -54,8 +58,9 @@ def read_quantity(text: str) -> Quantity | None:
     r"""The one number that ``text`` says, None when it says none or anything beside it.
 
     Reads integers, thousands separators (1,234), decimals, fractions (7/2), mixed numbers
-    (3 1/2), powers of ten (2e3), percentages, a currency sign before and a unit in letters behind,
-    an ``x =`` in front, a full stop at the end; of LaTeX the dollar signs, ``\boxed``, ``\text``,
+    (3 1/2), powers of ten (2e3), number words behind (5 thousand), percentages, a currency sign
+    before and a unit behind (5cm, 40 km/h, 12 apples; ``12i`` and ``2x-y`` are no quantities), an
+    ``x =`` in front, a full stop at the end; of LaTeX the dollar signs, ``\boxed``, ``\text``,
     ``\%``, ``\$`` and fractions of integers.
     """
     if len(text) > MAX_CHARS:
@@ -66,14 +71,16 @@ def read_quantity(text: str) -> Quantity | None:
     found = _NUMBER.match(text, start)
     if found is None or (found["sign"] and before is not None and before["sign"]):
         return None
-    rest = text[found.end() :].strip()
-    if rest and not _UNIT.fullmatch(rest):
-        return None
+    factor, end = read_multiples(text, found.end())
+    percent = _PERCENT.match(text, end)
+    rest = text[percent.end() if percent else end :]
+    money = bool(before and before["money"])
+    whole = read_unit(f" {rest}" if percent else rest, money=money)
     value = _make_value(found)
-    if value is None:
+    if whole is None or value is None:
         return None
     negative = "-" in (found["sign"], before["sign"] if before else "")
-    return Quantity(-value if negative else value, found["percent"] is not None)
+    return Quantity(-value * factor if negative else value * factor, percent is not None, whole)
 
 
 def write_number(value: Fraction) -> str:

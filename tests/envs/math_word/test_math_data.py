@@ -68,6 +68,13 @@ def test_latex_is_refused_left_out_or_graded(tmp_path: Path) -> None:
     assert env.step("<answer> \\sqrt{8} </answer>")[1] == 1.0
 
 
+@pytest.mark.parametrize("answer", ["x+1", "2x-y", "12i", "3n", "2 pi"])
+def test_an_expression_is_no_number(tmp_path: Path, answer: str) -> None:
+    path = written(tmp_path, [{"problem": "How many?", "answer": answer}])
+    with pytest.raises(DataError, match="grader='math-verify'"):
+        world(data=path)
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [

@@ -166,6 +166,35 @@ def test_a_right_step_after_a_taken_back_sum_counts_from_the_next_time() -> None
     assert info["metrics"]["answered"] == 0
 
 
+def test_a_list_of_numbers_reaches_nothing() -> None:
+    """Neither ``7 = 7`` nor a sum for every number: only the last three sums of a step count."""
+    for form in ("{n} = {n}", "1 * {n} = {n}", "{n}% = {n}"):
+        env = at("7, 2, 3?", "15", ("7 - 2", "5"), ("#0 * 3", "15"), max_turns=3)
+        said = " ; ".join(form.format(n=n) for n in range(1, 500))
+        assert env.step(f"<step> {said} </step>")[4]["verdict"] == 0, form
+        assert env.episode.state.reached == ()
+        assert env.step("<step> 7 - 2 = 5 </step>")[4]["verdict"] == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "reached"),
+    [
+        ("7 - 2 = 5, check: 5 + 2 = 7", 1, (0,)),
+        ("5 = 7 - 2", 1, (0,)),
+        ("7 - 2 = 5. 5 x 3 = 15", 1, (0, 1)),
+        ("- 7 - 2 = 5", 1, (0,)),
+        ("500% = 5", 0, ()),
+        ("7 + 3 = 15. Then 3 + 3 = 6", 0, ()),  # a false sum reaches nothing
+        ("100% of 15 = 15", 1, (1,)),
+        ("half of 14 = 7", 0, ()),
+    ],
+)
+def test_forms_of_a_step(said: str, verdict: int, reached: tuple[int, ...]) -> None:
+    env = at("7, 2, 3?", "15", ("7 - 2", "5"), ("#0 * 3", "15"), max_turns=3)
+    assert env.step(f"<step> {said} </step>")[4]["verdict"] == verdict
+    assert env.episode.state.reached == reached
+
+
 @pytest.mark.parametrize("settings", [{}, {"max_turns": 8}, {"size": "micro", "max_turns": 3}])
 def test_the_expert_errs_on_request(settings: dict[str, Any]) -> None:
     env = world(**settings)
