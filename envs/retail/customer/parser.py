@@ -67,8 +67,6 @@ def parse_message(message: str) -> ParsedMessage:
     for sentence in dict.fromkeys(lex.SENTENCE.split(text)):  # one said twice adds nothing
         if sentence:
             _add_acts(sentence, verb, acts)
-    if "propose" in acts and "deny" in acts and not _offers_more(text):
-        acts.discard("propose")
     orders, items, methods = (
         frozenset(p.findall(text)) for p in (lex.ORDER_ID, lex.ITEM_ID, lex.METHOD_ID)
     )
@@ -78,11 +76,6 @@ def parse_message(message: str) -> ParsedMessage:
     elif numbers or orders or items:
         acts.add("inform")
     return ParsedMessage(text, frozenset(acts), orders, items, methods, numbers)
-
-
-def _offers_more(text: str) -> bool:
-    """Tell whether a message that denies something also proposes something else."""
-    return bool(lex.OFFER.search(text) or " but " in text or "however" in text)
 
 
 def _add_acts(sentence: str, verb: bool, acts: set[str]) -> None:

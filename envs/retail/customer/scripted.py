@@ -287,7 +287,12 @@ class _Reply:
         return True
 
     def answer_proposal(self, goal: Goal, it: ParsedMessage) -> bool:
-        """Answer a proposal; False where it is none of this goal's and may be a denial."""
+        """Answer a proposal; False where it is none of this goal's and may be a denial.
+
+        Beside a denial only a right proposal of what can be done is answered, as the denial is then
+        about something else ("this cannot be undone"); beside words that something is sold out,
+        only a proposal of what can be done.
+        """
         state = self.state
         known = frozenset(
             other.order_id.lower()
@@ -296,8 +301,13 @@ class _Reply:
             and (other := get_active_goal(self.scenario, state, at)).order_id
         )
         fit = compare_proposal(goal, it, known, self.customer.strictness)
+        feasible = goal.expect == "done"
+        if "deny" in it.acts and not (feasible and fit.fit == "right"):
+            return False
+        if "unavailable" in it.acts and not feasible:
+            return False
         if fit.fit == "other":
-            if it.acts & {"deny", "unavailable", "ask_more"}:
+            if it.acts & {"unavailable", "ask_more"}:
                 return False
             self.say("decline", goal) if goal.intent in SLOTS_OF else self.say("again_say", goal)
             return True

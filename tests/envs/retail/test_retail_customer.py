@@ -148,6 +148,34 @@ def test_a_yes_depends_on_what_is_proposed(goal: Goal, text: str, act: str) -> N
     assert bool(talk.state.granted) == (act == "yes")
 
 
+@pytest.mark.parametrize(
+    "warning",
+    [
+        "Please note that the order cannot be changed again.",
+        "This can't be undone.",
+        "I won't be able to reverse it.",
+    ],
+)
+def test_a_warning_is_no_denial(warning: str) -> None:
+    assert Talk(SWAP)(f"{warning} {GOOD['swap']}") == ("yes",)
+    assert Talk(replace(SWAP, expect="denied", insist=1))(f"{warning} {GOOD['swap']}") == (
+        "insist",
+    )
+    assert Talk(SWAP)(f"{warning} {GOOD['cancel']}") == ("contest",)
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        "I can't do that: only pending orders can be exchanged.",
+        "That one is out of stock.",
+    ],
+)
+def test_a_denial_may_offer_something_else(denial: str) -> None:
+    offer = "However, I can change something else instead. Would you like me to do that?"
+    assert Talk(replace(SWAP, expect="denied", insist=1))(f"{denial} {offer}") == ("insist",)
+
+
 def test_strictness_is_a_level() -> None:
     vague = "I will exchange something in #W3333333, okay?"
     assert Talk(SWAP, strictness="lenient")(vague) == ("yes",)
