@@ -9,6 +9,7 @@ from typing import Any
 from ..core.episode import Episode, Verdict
 from ..tools.action_parsing import ToolCall
 from .customer.interface import Event
+from .customer.lexicon import SENTENCE
 from .customer.parser import parse_message, strip_thoughts
 from .customer.scenario import build_call
 from .customer.scripted import get_active_goal
@@ -19,7 +20,15 @@ from .shop.toolset import CLOSE, FINDERS, OPEN, TRANSFER, WRITES
 from .state import RetailState
 from .tasks.payload import RetailTask
 
-_YES = re.compile(r"\b(?:yes|yep|yeah|sure|correct|go ahead|please do|confirm)", re.IGNORECASE)
+_YES = re.compile(
+    r"\b(?:yes|yep|yeah|sure|correct|go ahead|please do\b(?! not)|confirm)", re.IGNORECASE
+)
+_PLAIN_YES = re.compile(r"\W*(?:yes|yep|yeah)\b", re.IGNORECASE)
+_NO = re.compile(
+    r"\b(?:no(?! (?:problem|worries|objection))|nope|not|cannot|never|wait|hold on|dont)\b"
+    r"|n['’]t\b",
+    re.IGNORECASE,
+)
 _READS = {
     "get_user_details": "user_id",
     "get_order_details": "order_id",
@@ -122,9 +131,13 @@ def _find_owner(state: RetailState, name: str, given: Mapping[str, Any]) -> str:
 def _is_confirmed(
     task: RetailTask, state: RetailState, name: str, given: Mapping[str, Any], tracks: bool
 ) -> bool:
-    """Tell whether the customer said yes to this write."""
+    """Tell whether the customer said yes to this write.
+
+    Of a customer without goals only the last words are known: their yes covers every write before
+    the assistant's next message.
+    """
     if not tracks or task.scenario is None:
-        return _YES.search(state.words) is not None
+        return says_yes(state.words)
     for at, stage in state.customer.granted:
         goal = task.scenario.goals[at].stages()[stage]
         method = given.get("payment_method_id", "")
@@ -132,6 +145,18 @@ def _is_confirmed(
         if goal.tool == name and is_same_call((name, given), wanted):
             return True
     return False
+
+
+def says_yes(words: str) -> bool:
+    """Tell whether a customer's words agree.
+
+    They hold a yes with nothing negated before it ("No, that is not correct" holds none), or a
+    sentence that begins with a plain yes.
+    """
+    if any(_PLAIN_YES.match(sentence) for sentence in SENTENCE.split(words)):
+        return True
+    yes = _YES.search(words)
+    return yes is not None and _NO.search(words, 0, yes.start()) is None
 
 
 def _needs_human(task: RetailTask, state: RetailState, tracks: bool) -> bool:

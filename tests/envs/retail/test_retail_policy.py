@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from turngym.envs.retail.action_handlers import says_yes
 from turngym.envs.retail.shop.policy import RULES, AgentStep, find_broken_rules
 
 WRITE = AgentStep(
@@ -48,3 +49,24 @@ def test_one_step_breaks_this_rule_alone(key: str) -> None:
 def test_a_refused_call_breaks_no_rule_about_records() -> None:
     wrong = replace(WRITE, worked=False, confirmed=False, owner="bob_2", unread=True)
     assert find_broken_rules(wrong) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "agrees"),
+    [
+        ("Yes, please go ahead.", True),
+        ("That is correct, I do not want anything else.", True),
+        ("No problem, please do.", True),
+        ("No, nothing else. Yes, go ahead.", True),
+        ("No, that is not correct.", False),
+        ("I am not sure, wait please.", False),
+        ("Wait, go ahead with what?", False),
+        ("That isn’t correct.", False),
+        ("Please do not cancel it.", False),
+        ("Please don't confirm it yet.", False),
+        ("I never said that you could go ahead.", False),
+        ("The blue one.", False),
+    ],
+)
+def test_a_yes_is_not_negated(words: str, agrees: bool) -> None:
+    assert says_yes(words) == agrees
