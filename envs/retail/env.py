@@ -19,6 +19,7 @@ from .customer.channels import Channel, Waveform, build_channel
 from .customer.interface import ReplyRequest, UserTurn, serve_replies
 from .customer.parser import strip_thoughts
 from .customer.scenario import NOBODY
+from .customer.scripted import hand_over
 from .customer.wording import make_wording_key
 from .expert import list_sensible_actions
 from .knowledge import Knowledge
@@ -158,6 +159,9 @@ class Retail(TextEnv[RetailState, RetailTask]):
         state = episode.state
         if state.transferred and self.mode == "tau1":
             state.customer.end = "transfer"
+            scenario = episode.task.payload.scenario
+            if self.tracks and scenario is not None:
+                hand_over(scenario, state.customer)
             return self._end(episode, action, f"Tool: {text}\n", verdict)
         return Outcome.move(f"Tool: {text}\n", verdict=verdict)
 

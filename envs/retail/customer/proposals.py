@@ -35,7 +35,7 @@ def compare_proposal(
     Args:
         goal: The present goal.
         message: The message that proposes.
-        known: Orders that any open goal is about.
+        known: Orders that any open goal is about; items and products of those that are named.
         strictness: How much a yes asks for.
     """
     if goal.intent not in lex.VERBS or not lex.VERBS[goal.intent].search(message.text):
@@ -43,7 +43,7 @@ def compare_proposal(
     checks = [_check_order(goal, message, known)]
     if strictness != "lenient":
         checks += [
-            _check_items(goal, message),
+            _check_items(goal, message, known),
             _check_wants(goal, message),
             _check_reason(goal, message),
         ]
@@ -73,16 +73,15 @@ def _check_order(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> P
     return ProposalFit("wrong" if message.orders else "missing", "order")
 
 
-def _check_items(goal: Goal, message: ParsedMessage) -> ProposalFit:
+def _check_items(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> ProposalFit:
     if not goal.wants:
         return RIGHT
     fine = {w.item_id for w in goal.wants} | {w.new_id for w in goal.wants}
     length = len(goal.wants[0].item_id)
-    if any(len(item) == length for item in message.items - fine):
+    if any(len(item) == length for item in message.items - fine - known):
         return ProposalFit("wrong", "items" if goal.intent == "return" else "wants")
-    if any(name.lower() in message.text for name in goal.others) and not lex.EXCEPT.search(
-        message.text
-    ):
+    others = {name.lower() for name in goal.others} - known
+    if any(name in message.text for name in others) and not lex.EXCEPT.search(message.text):
         return ProposalFit("wrong", "items")
     for want in goal.wants:
         if want.item_id not in message.items and want.name.lower() not in message.text:

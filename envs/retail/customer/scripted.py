@@ -39,6 +39,14 @@ def get_active_goal(scenario: Scenario, state: CustomerState, at: int | None = N
     return goal
 
 
+def hand_over(scenario: Scenario, state: CustomerState, *, claimed: bool = False) -> None:
+    """End every open goal by a transfer to a human, or by words that merely claim one."""
+    for at in range(state.goals):
+        if state.phase[at] not in _ENDED:
+            wanted = get_active_goal(scenario, state, at).expect == "transferred"
+            state.phase[at] = "transferred" if wanted and not claimed else "wrongly_denied"
+
+
 @dataclass(frozen=True, slots=True)
 class RuleCustomer:
     """Plays any scenario.
@@ -119,9 +127,9 @@ class _Reply:
         state.last = message
         written = self.note_writes(events)
         if any(event.tool == _TRANSFER_TOOL and event.ok for event in events):
-            return self.transfer("transferred")
+            return self.transfer()
         if "transfer" in it.acts and not it.acts & {"propose", "deny"}:
-            return self.transfer("claimed")
+            return self.transfer(claimed=True)
         if state.repeats + 1 >= _MAX_REPEATS:
             return self.end("gave_up")
         identity = it.asks("email") or it.asks("name")
@@ -165,15 +173,8 @@ class _Reply:
                     break
         return now
 
-    def transfer(self, kind: str) -> UserTurn:
-        state = self.state
-        for at in range(state.goals):
-            if state.phase[at] not in _ENDED:
-                wanted = get_active_goal(self.scenario, state, at).expect == "transferred"
-                if not wanted or kind == "claimed":
-                    state.phase[at] = "wrongly_denied"
-                else:
-                    state.phase[at] = "transferred"
+    def transfer(self, *, claimed: bool = False) -> UserTurn:
+        hand_over(self.scenario, self.state, claimed=claimed)
         return self.end("transfer", TRANSFERRED)
 
     def move_on(self) -> UserTurn | None:
@@ -293,13 +294,7 @@ class _Reply:
         about something else ("this cannot be undone"); beside words that something is sold out,
         only a proposal of what can be done.
         """
-        state = self.state
-        known = frozenset(
-            other.order_id.lower()
-            for at in range(state.goals)
-            if state.phase[at] not in _ENDED
-            and (other := get_active_goal(self.scenario, state, at)).order_id
-        )
+        known = self.list_known(it)
         fit = compare_proposal(goal, it, known, self.customer.strictness)
         feasible = goal.expect == "done"
         if "deny" in it.acts and not (feasible and fit.fit == "right"):
@@ -312,12 +307,26 @@ class _Reply:
             self.say("decline", goal) if goal.intent in SLOTS_OF else self.say("again_say", goal)
             return True
         if fit.fit == "right":
-            self.agree(goal)
+            self.agree(goal, it, known)
         else:
             self.correct(goal, fit)
         return True
 
-    def agree(self, goal: Goal) -> None:
+    def list_known(self, it: ParsedMessage) -> frozenset[str]:
+        """Return the orders of all open goals, and what is wanted of those that ``it`` names."""
+        state, known = self.state, set[str]()
+        for at in range(state.goals):
+            if state.phase[at] in _ENDED:
+                continue
+            goal = get_active_goal(self.scenario, state, at)
+            known |= {goal.order_id.lower()}
+            if goal.order_id.lower() in it.orders:
+                for want in goal.wants:
+                    known |= {want.item_id, want.new_id, want.name.lower()}
+        return frozenset(known)
+
+    def agree(self, goal: Goal, it: ParsedMessage, known: frozenset[str]) -> None:
+        """Answer a right proposal; a yes is one to every open goal that the message proposes."""
         state = self.state
         if goal.switch == "mind":
             self.switch("mind", goal)
@@ -329,10 +338,30 @@ class _Reply:
                 self.switch("fallback", goal)
         else:
             self.say("yes", goal)
-            place = (state.at, state.stage[state.at])
-            if place not in state.granted:
-                state.granted |= {place}
-                self.set_phase("agreed")
+            for at in range(state.goals):
+                if at == state.at or self.is_proposed_beside(at, it, known):
+                    self.grant(at)
+
+    def is_proposed_beside(self, at: int, it: ParsedMessage, known: frozenset[str]) -> bool:
+        """Tell whether a message also proposes another open goal, which a yes would settle."""
+        if self.state.phase[at] != "open":
+            return False
+        goal = get_active_goal(self.scenario, self.state, at)
+        over = goal.limit is not None and goal.value > goal.limit
+        if goal.expect != "done" or goal.switch == "mind" or over:
+            return False
+        level = self.customer.strictness
+        full: Strictness = "standard" if level == "lenient" else level
+        return compare_proposal(goal, it, known, full).fit == "right"
+
+    def grant(self, at: int) -> None:
+        """Note that a goal got its yes."""
+        state = self.state
+        place = (at, state.stage[at])
+        if place not in state.granted:
+            state.granted |= {place}
+            state.phase[at] = "agreed"
+            self.progress = True
 
     def switch(self, act: str, goal: Goal) -> None:
         """Want the fallback from here on."""

@@ -206,6 +206,45 @@ def test_the_write_is_what_completes() -> None:
     assert (talk.turn.text, talk.turn.end) == (STOP, "stop")
 
 
+def test_a_yes_is_one_to_every_goal_that_was_proposed() -> None:
+    both = f"{GOOD['return']} {GOOD['cancel']}"
+    for second in (CANCEL, replace(CANCEL, together=True)):
+        talk = Talk(RETURN, second)
+        assert talk(both) == ("yes",)
+        assert (talk.state.phase, talk.state.granted) == (["agreed"] * 2, {(0, 0), (1, 0)})
+        done = [
+            Event("return_delivered_order_items", True, "#W2222222"),
+            Event("cancel_pending_order", True, "#W1111111"),
+        ]
+        assert talk("Both are done.", *done) == ("stop",)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        replace(CANCEL, reason="ordered by mistake"),
+        replace(CANCEL, expect="denied"),
+        replace(CANCEL, fallback=RETURN, switch="mind"),
+        replace(SWAP, limit=10.0),
+    ],
+)
+@pytest.mark.parametrize("strictness", ["lenient", "standard"])
+def test_a_yes_is_none_to_what_does_not_fit(second: Goal, strictness: str) -> None:
+    talk = Talk(RETURN, second, strictness=strictness)
+    beside = GOOD["cancel" if second.intent == "cancel" else "swap"]
+    assert talk(f"{GOOD['return']} {beside}") == ("yes",)
+    assert talk.state.granted == {(0, 0)}
+
+
+def test_items_of_another_proposal_are_not_wrong() -> None:
+    first = "I exchange 1111111111 for 2222222222 in #W3333333, card."
+    second = "I return 1234567890 of #W2222222 to your gift card."
+    talk = Talk(replace(SWAP, others=("Tent",)), RETURN)
+    assert talk(f"{first} {second} And the tent is fine. Do you confirm?") == ("yes",)
+    assert len(talk.state.granted) == 2
+    assert Talk(SWAP, RETURN)(f"{first} And 1234567890. Do you confirm?") == ("wrong_wants",)
+
+
 def test_an_expected_denial_is_accepted_after_insisting() -> None:
     talk = Talk(replace(CANCEL, expect="denied", insist=2))
     for act in ("insist", "insist", "stop"):

@@ -221,6 +221,19 @@ def test_without_haste_nothing_is_drawn() -> None:
         Expert(haste=-1)
 
 
+def test_where_the_transfer_itself_ends_the_talk_it_can_succeed() -> None:
+    env = Retail(mode="tau1")
+    scenarios = [FULL.source.task("dev", i).payload.scenario for i in range(200)]
+    handed = [
+        i
+        for i, scenario in enumerate(scenarios)
+        if scenario and any(goal.last().expect == "transferred" for goal in scenario.goals)
+    ]
+    assert len(handed) > 2
+    for task in handed:
+        assert '"transfer_to_human_agents"' in solve(env, task)[-1]
+
+
 def test_looking_before_finding_out_who_breaks_a_rule() -> None:
     FULL.reset(seed=0, options={"split": "dev", "task": 0})
     order = next(iter(FULL.episode.state.overlay.shop.orders))
