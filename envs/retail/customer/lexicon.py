@@ -338,3 +338,17 @@ EXCEPT = _make_cues(
     r"\bother than\b",
     r"\bleav(?:e|ing)\b",
 )
+CLAUSE = re.compile(r"[;!?\n]|[.,](?!\d)")
+"""Ends of clauses; points and commas within numbers are none."""
+PAYS = _make_cues(
+    r"\bpay(?:s|ing)?\b(?! (?:you|it back|back)\b)", r"\bcharg", r"\bsurcharge", r"\bowe\b"
+)
+GETS_BACK = _make_cues(
+    r"\b(?:get|gets|getting|give|giving|pay|paying)\b.{0,40}\bback\b",
+    r"\bback \$?\d",
+    r"\brefund",
+    r"\breimburs",
+    r"\bcredited\b",
+    r"\breceive\b",
+    r"\d back\b",
+)

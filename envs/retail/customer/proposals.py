@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from . import lexicon as lex
@@ -49,7 +52,7 @@ def compare_proposal(
         ]
         checks += [_check_method(goal, message), _check_address(goal, message)]
     if goal.limit is not None or (strictness == "strict" and goal.intent in ("exchange", "modify")):
-        checks.append(_check_value(goal, message))
+        checks.append(_check_value(goal, message, directed=strictness == "strict"))
     for fit in ("wrong", "missing"):
         for check in checks:
             if check.fit == fit:
@@ -59,7 +62,11 @@ def compare_proposal(
 
 def states_amount(message: ParsedMessage, value: float) -> bool:
     """Tell whether a message states this amount."""
-    return any(abs(float(number) - abs(value)) < 0.005 for number in message.numbers)
+    return _holds_amount(message.numbers, value)
+
+
+def _holds_amount(numbers: Collection[str], value: float) -> bool:
+    return any(abs(float(number) - abs(value)) < 0.005 for number in numbers)
 
 
 def _check_order(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> ProposalFit:
@@ -81,12 +88,24 @@ def _check_items(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> P
     if any(len(item) == length for item in message.items - fine - known):
         return ProposalFit("wrong", "items" if goal.intent == "return" else "wants")
     others = {name.lower() for name in goal.others} - known
-    if any(name in message.text for name in others) and not lex.EXCEPT.search(message.text):
+    if any(_find_name(name, message.text) for name in others) and not lex.EXCEPT.search(
+        message.text
+    ):
         return ProposalFit("wrong", "items")
     for want in goal.wants:
-        if want.item_id not in message.items and want.name.lower() not in message.text:
+        if want.item_id not in message.items and not _find_name(want.name, message.text):
             return ProposalFit("missing", "items")
     return RIGHT
+
+
+def _find_name(name: str, text: str, start: int = 0) -> re.Match[str] | None:
+    """Find a product from a place on, as whole words in the singular or plural."""
+    return _compile_name(name.lower()).search(text, start)
+
+
+@lru_cache(maxsize=1024)
+def _compile_name(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(name)}(?:e?s)?(?!\w)")
 
 
 def _check_wants(goal: Goal, message: ParsedMessage) -> ProposalFit:
@@ -109,12 +128,13 @@ def _list_changed_options(want: LineChange) -> dict[str, str]:
 
 def _find_text_about(want: LineChange, goal: Goal, text: str) -> str:
     """Return what is said after a line's product, up to the next one's."""
-    if len(goal.wants) == 1 or (start := text.find(want.name.lower())) < 0:
+    if len(goal.wants) == 1 or (found := _find_name(want.name, text)) is None:
         return text
+    start = found.start()
     ends = [
-        at
+        after.start()
         for other in goal.wants
-        if other is not want and (at := text.find(other.name.lower(), start + 1)) > 0
+        if other is not want and (after := _find_name(other.name, text, start + 1)) is not None
     ]
     return text[start : min(ends)] if ends else text[start:]
 
@@ -149,7 +169,25 @@ def _check_address(goal: Goal, message: ParsedMessage) -> ProposalFit:
     return ProposalFit("missing" if not street else "wrong", "address")
 
 
-def _check_value(goal: Goal, message: ParsedMessage) -> ProposalFit:
-    if states_amount(message, goal.value):
-        return RIGHT
-    return ProposalFit("wrong" if message.numbers else "missing", "value")
+def _check_value(goal: Goal, message: ParsedMessage, *, directed: bool) -> ProposalFit:
+    if not states_amount(message, goal.value):
+        return ProposalFit("wrong" if message.numbers else "missing", "value")
+    if directed and goal.value and _reverses_amount(message.text, goal.value):
+        return ProposalFit("wrong", "value")
+    return RIGHT
+
+
+def _reverses_amount(text: str, value: float) -> bool:
+    """Tell whether a clause with this amount says only the opposite of who pays it.
+
+    Args:
+        text: A message in lower case.
+        value: What the customer pays; negative for what they get back.
+    """
+    for clause in lex.CLAUSE.split(text):
+        if not _holds_amount(lex.NUMBERS.findall(clause), value):
+            continue
+        pays, back = lex.PAYS.search(clause), lex.GETS_BACK.search(clause)
+        if (pays is None) != (back is None) and (back if value > 0 else pays):
+            return True
+    return False

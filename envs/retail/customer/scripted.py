@@ -53,7 +53,7 @@ class RuleCustomer:
 
     Attributes:
         strictness: What a yes asks for: ``"lenient"`` the order, ``"standard"`` all slots,
-            ``"strict"`` the price difference as well.
+            ``"strict"`` the price difference as well, and who pays it.
         patience_turns: Turns without progress before giving up.
     """
 

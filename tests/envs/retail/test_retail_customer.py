@@ -186,6 +186,37 @@ def test_strictness_is_a_level() -> None:
     assert Talk(SWAP, strictness="strict")(GOOD["swap"].replace("12.50", "2")) == ("wrong_value",)
 
 
+@pytest.mark.parametrize(
+    ("words", "pays"),
+    [
+        ("you pay $12.50", True),
+        ("$12.50 will be charged to your card", True),
+        ("you get back $12.50", False),
+        ("you get $12.50 back", False),
+        ("I will refund $12.50", False),
+        ("we pay you $12.50 back", False),
+        ("difference: $12.50", None),
+        ("$12.50 to be charged or refunded", None),
+        ("the lamp comes back, difference $12.50", None),
+    ],
+)
+@pytest.mark.parametrize("value", [12.5, -12.5])
+def test_the_strict_hear_who_pays(words: str, pays: bool | None, value: float) -> None:
+    goal, text = replace(SWAP, value=value), GOOD["swap"].replace("price difference $12.50", words)
+    reversed_ = pays is not None and pays != (value > 0)
+    assert Talk(goal, strictness="strict")(text) == ("wrong_value" if reversed_ else "yes",)
+    assert Talk(goal)(text) == ("yes",)
+
+
+def test_products_are_named_by_whole_words() -> None:
+    goal = replace(RETURN, others=("Hat", "Tent Peg"))
+    for words in ("Is that the content?", "Take your hatchet.", "The tents it is."):
+        assert Talk(goal)(f"{words} {GOOD['return']}") == ("yes",), words
+    for words in ("And the hat.", "And hats!", "And a tent peg."):
+        assert Talk(goal)(f"{words} {GOOD['return']}") == ("wrong_items",), words
+    assert Talk(goal)(GOOD["return"].replace("tent", "content")) == ("missing_items",)
+
+
 def test_agreement_is_not_completion() -> None:
     talk = Talk(CANCEL)
     talk(GOOD["cancel"])
