@@ -10,6 +10,7 @@ from ..core.episode import Verdict
 from .customer.parser import parse_message
 from .customer.proposals import states_amount
 from .customer.scenario import Goal, Scenario
+from .customer.scripted import MAX_NUMBERS
 from .shop.overlay import Changes
 from .shop.policy import RULES, AgentStep
 from .shop.toolset import TRANSFER
@@ -29,7 +30,7 @@ class Score:
         communicated: The agent gave all the information that was asked for.
         ended: Every goal ended as it should, and so did the talk.
         evidence: Denials and transfers were well founded: the customer was identified and the
-            record read.
+            record read. What a question is about was read, too.
         policy: No scored rule was broken.
     """
 
@@ -93,6 +94,8 @@ def _has_answers(
 
 def _gives_answer(message: str, goal: Goal) -> bool:
     it = parse_message(message)
+    if len(it.numbers) > MAX_NUMBERS:
+        return False
     if goal.money:
         return states_amount(it, float(goal.answer))
     return goal.answer in it.numbers or goal.answer in it.items
@@ -115,8 +118,12 @@ def _ended_rightly(scenario: Scenario, state: RetailState, tracks: bool) -> bool
 
 
 def _has_evidence(scenario: Scenario, state: RetailState) -> bool:
-    """Tell whether denials and transfers came after the records had been read."""
-    refused = [goal for first in scenario.goals for goal in first.stages() if goal.expect != "done"]
+    """Tell whether denials, transfers and answers came after the records had been read."""
+    stages = [goal for first in scenario.goals for goal in first.stages()]
+    shown = state.seen | {_written_record(given) for _, given, _ in state.calls}
+    if not all(_is_among(goal.record, shown) for goal in stages if goal.ask):
+        return False
+    refused = [goal for goal in stages if goal.expect != "done"]
     if not refused:
         return True
     if not scenario.identity.valid:
@@ -125,10 +132,17 @@ def _has_evidence(scenario: Scenario, state: RetailState) -> bool:
         return False
     if any(goal.expect == "transferred" for goal in refused) and not state.transferred:
         return False
-    return all(
-        not goal.record or any(part in state.seen for part in goal.record.split("|"))
-        for goal in refused
-    )
+    return all(_is_among(goal.record, state.seen) for goal in refused)
+
+
+def _written_record(given: Mapping[str, Any]) -> str:
+    """Return the order or user that a write changed, which it has shown as well."""
+    return given.get("order_id") or given["user_id"]
+
+
+def _is_among(record: str, seen: frozenset[str]) -> bool:
+    """Tell whether one of the records of ``"one|other"`` was seen, or none is asked for."""
+    return not record or any(part in seen for part in record.split("|"))
 
 
 def is_same_call(one: tuple[str, Mapping[str, Any]], two: tuple[str, Mapping[str, Any]]) -> bool:

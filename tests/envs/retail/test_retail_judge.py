@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 from helpers.bad_policies import BAD
 
+from turngym.envs.retail.customer.interface import CustomerState
+from turngym.envs.retail.customer.scripted import get_active_goal
 from turngym.envs.retail.env import Retail
+from turngym.envs.retail.rewards import score_visit
+from turngym.envs.retail.shop.overlay import Overlay
 from turngym.envs.retail.shop.toolset import TRANSFER, WRITES
+from turngym.envs.retail.state import RetailState
 
 ENV = Retail()
 TASK = next(
@@ -97,6 +102,47 @@ def test_a_right_denial_is_right_and_a_wrong_one_in_the_end_is_not() -> None:
     refusals = [ENV.step(f"I cannot do that{'!' * n}")[4] for n in range(6) if _runs()]
     assert refusals[-1]["status"] == "failed"
     assert [info["verdict"] for info in refusals].count(-1) == 1
+
+
+QUESTIONS = [
+    i
+    for i in range(200)
+    for goal in ENV.source.task("dev", i).payload.scenario.goals
+    if goal.ask and goal.record.isdigit()
+]
+"""Tasks that ask how many variants of a product there are."""
+
+
+@pytest.mark.parametrize("task", QUESTIONS)
+def test_numbers_recited_without_a_look_are_no_answer(task: int) -> None:
+    said = 0
+
+    def recite(env: Retail, observation: str) -> str:
+        nonlocal said
+        state = env.episode.state
+        goal = get_active_goal(env.episode.task.payload.scenario, state.customer)
+        if not (goal.ask and goal.record.isdigit()):
+            return expert(env, observation)
+        said += 4
+        return ", ".join(str(number) for number in range(said - 3, said + 1)) + "."
+
+    _, total = verdicts(recite, task)
+    looked = ENV.episode.task.payload.scenario.goals[-1].record in ENV.episode.state.seen
+    assert (said > 0, ENV.episode.state.customer.end) == (True, "stop")
+    assert total == float(looked)
+    assert verdicts(expert, task)[1] == 1.0
+
+
+def test_an_answer_stands_among_few_numbers_for_every_customer() -> None:
+    task = ENV.source.task("dev", QUESTIONS[0]).payload
+    goal = next(goal for goal in task.scenario.goals if goal.ask)
+    state = RetailState(Overlay(ENV.source.shop(task.shop)), CustomerState(0, 1, end="stop"))
+
+    def communicated(message: str) -> bool:
+        return score_visit(task, state, [], [message], tracks=False, policy=True).communicated
+
+    assert communicated(f"There are {goal.answer} of them.")
+    assert not communicated(f"91, 92, 93, 94, {goal.answer}.")
 
 
 def _runs() -> bool:
