@@ -53,8 +53,8 @@ class Retail(TextEnv[RetailState, RetailTask]):
 
     Rewards:
         ``success``: 1 when exactly the right records differ in the right way, all that was asked
-        for was told, every goal ended as it should (done, denied, handed over), denials were well
-        founded, and no scored rule was broken.
+        for was told, every goal ended as it should (done, denied, handed over), denials and answers
+        were well founded (the record was read), and no scored rule was broken.
 
     Args:
         size: ``"full"`` (17 tools, 50 products, tiers 1 to 5) or ``"micro"`` (five tools, twelve
