@@ -237,6 +237,19 @@ def test_spawn_has_as_many_boxes_as_asked_for(boxes: int) -> None:
             world("Spawn", boxes=wrong)
 
 
+def test_boxes_inside_open_by_themselves_only_where_all_do() -> None:
+    with pytest.raises(BadValueError, match="set forced=True"):
+        world("Spawn", deep=True)
+    env = world("Spawn", forced=True, deep=True)
+    split, task = first_task(env, (("a", ""), ("c", "b")))
+    env.reset(seed=0, options={"split": split, "task": task})
+    assert [o.key for o in env.waiting()] == ["a", "b", "c", "cb"]
+    steps = [env.step(letter) for letter in "stssts" + "t"]
+    assert [step[0] for step in steps] == ["t:", "\n:", "-:", "t:", "\n:", "t:", "\n:"]
+    assert sum(steps[-1][4]["reward_terms"].values()) == pytest.approx(1 / 3)
+    assert env.step("s")[4]["metrics"]["return"] == pytest.approx(1.0)
+
+
 def test_forced_boxes_open_without_asking() -> None:
     env = world("Spawn", forced=True)
     split, task = first_task(env, (("a", ""), ("c", "b")))
