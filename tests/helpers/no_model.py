@@ -21,7 +21,7 @@ class NoModel:
 
     wants_front = False
     mixes = False
-    joins = False
+    repeat = None
     captures = False
     vocabulary = 420
     shape = CacheShape(1, 1, 1, torch.float32, torch.device("cpu"))

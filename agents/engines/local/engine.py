@@ -41,7 +41,7 @@ from ..sampling import Draws, compiled_loops
 from ..stopping import StopRules, end_ids
 from ..transfers import to_device
 from .decode_graphs import DecodeGraphs
-from .forward import Forward, Piece
+from .forward import Forward, Piece, Repeat
 from .kv_cache import Ids, KvPool, common_length, row_bytes
 from .packed_decoder import FastDecoder
 from .packed_weights import why_not_fast
@@ -235,20 +235,20 @@ class TransformersEngine(CopiedEngine):
         pool.tokens[rows, pool.lengths[rows]] = tokens
         everyone = np.arange(len(batch))
         draws = batch.draws(everyone)
-        if self._forward.joins:
-            logits = self._decode_joined(rows, tokens)
-        else:
+        if (repeat := self._forward.repeat) is None:
             logits = self._forward.decode(pool, rows, tokens, draws)
+        else:
+            logits = self._decode_joined(rows, tokens, repeat)
         pool.lengths[rows] += 1
         self._sample(everyone, logits, draws)
 
-    def _decode_joined(self, rows: Ids, tokens: Ids) -> torch.Tensor:
+    def _decode_joined(self, rows: Ids, tokens: Ids, repeat: Repeat) -> torch.Tensor:
         """Compute contexts that several rows have once: copies of a prompt say much the same."""
         first, place = self._batch.distinct(tokens)
         if len(first) == len(rows):
             return self._forward.decode(self._pool, rows, tokens)
         logits = self._forward.decode(self._pool, rows[first], tokens[first])
-        self._forward.repeat(self._pool, rows[first][place], rows)
+        repeat(self._pool, rows[first][place], rows)
         return logits[torch.from_numpy(place)]
 
     # ------------------------------------------------------------------ admission

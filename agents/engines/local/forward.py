@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from ..sampling import Draws
 from .kv_cache import CacheShape, KvPool
 
 Ids = npt.NDArray[np.int64]
+Repeat = Callable[[KvPool, Ids, Ids], None]
 GRAIN = 64
 """Widths are rounded up to a multiple of this on CUDA, so that shapes repeat from step to step."""
 
@@ -65,8 +66,12 @@ class Forward(Protocol):
         ...
 
     @property
-    def joins(self) -> bool:
-        """Whether fewer rows make :meth:`decode` cheaper, and :meth:`repeat` costs less still."""
+    def repeat(self) -> Repeat | None:
+        """Copies what :meth:`decode` wrote into rows to others; None where that gains nothing.
+
+        It takes the pool, rows that were decoded ``[k]``, and the rows of the same lengths where
+        their last token goes ``[k]``; those that are their own source are left.
+        """
         ...
 
     @property
@@ -96,19 +101,6 @@ class Forward(Protocol):
 
         Returns:
             Float32 logits ``[k, vocabulary]``.
-        """
-        ...
-
-    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
-        """Copy what :meth:`decode` wrote into rows to others of the same length.
-
-        Args:
-            pool: The cache.
-            sources: ``[k]``, rows that were decoded.
-            rows: ``[k]``, where their last token goes; those that are their own source are left.
-
-        Raises:
-            NotImplementedError: It does not join rows.
         """
         ...
 

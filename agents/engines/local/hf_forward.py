@@ -104,7 +104,7 @@ class HfForward:
 
     wants_front = True
     mixes = False
-    joins = False
+    repeat = None
     captures = False
 
     def __init__(
@@ -141,10 +141,6 @@ class HfForward:
     def vocabulary(self) -> int:
         """Number of logits."""
         return self._n_logits
-
-    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
-        """Rows are not joined here."""
-        raise NotImplementedError
 
     def load(self, model: Any) -> None:
         """Take new weights of the same architecture from ``model``."""

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from ...models.loops.parts import bits
 from ...models.size import is_large
 from ..sampling import Draws
-from .forward import Ids, round_up
+from .forward import Ids, Repeat, round_up
 from .kv_cache import CacheShape, KvPool
 from .numba_kernels import BLOCK, add_normed_unit, add_unit, head_kernels
 from .packed_decoder import Attend, FastDecoder
@@ -63,9 +63,9 @@ class NativeDecoder(FastDecoder):
         return False
 
     @property
-    def joins(self) -> bool:
-        """True: a step costs what its rows cost."""
-        return True
+    def repeat(self) -> Repeat:
+        """Copies the token that was just decoded: a step costs what its rows cost."""
+        return self._repeat
 
     @property
     def shape(self) -> CacheShape:
@@ -109,8 +109,7 @@ class NativeDecoder(FastDecoder):
 
         return self._run(pool, torch.from_numpy(tokens), torch.from_numpy(slots), attend)
 
-    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
-        """Copy the token that was just decoded, see :class:`Forward`."""
+    def _repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
         self._kernels.repeat(bits(pool.data), np.stack([sources, rows, pool.lengths[rows]]))
 
     def _together(self, pool: KvPool, rows: Ids) -> Callable[..., None]:

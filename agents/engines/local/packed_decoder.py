@@ -21,7 +21,7 @@ from ...models.size import is_large
 from ..sampling import Draws
 from ..transfers import Parcel, to_device
 from .decode_graphs import DecodeGraphs
-from .forward import Front, Ids, Piece, Ragged, grain_for, visible
+from .forward import Front, Ids, Piece, Ragged, Repeat, grain_for, visible
 from .grouped_attention import GroupedAttention
 from .kv_cache import CacheShape, KvPool
 from .packed_weights import PackedWeights
@@ -93,9 +93,9 @@ class FastDecoder:
         return self._kernel is None
 
     @property
-    def joins(self) -> bool:
-        """Whether rows with the same context should be decoded as one; only compiled loops are."""
-        return False
+    def repeat(self) -> Repeat | None:
+        """None: a step costs much the same for fewer rows."""
+        return None
 
     @property
     def mixes(self) -> bool:
@@ -251,10 +251,6 @@ class FastDecoder:
         attend = (self._one_grouped if self._as_rows else self._one_query)(window, at)
         logits = self._run(pool, ids, slots, attend)
         return logits[picked[0]] if asked else logits
-
-    def repeat(self, pool: KvPool, sources: Ids, rows: Ids) -> None:
-        """Rows are not joined here."""
-        raise NotImplementedError
 
     def _decode_paged(
         self, pool: KvPool, rows: Ids, tokens: Ids, draws: Draws | None, kernel: Kernel
