@@ -20,6 +20,7 @@ from turngym.envs.search_qa.world.world import World
 from turngym.envs.tools.retrieval.bm25 import Bm25
 
 COPIES, ROUNDS = 64, 60
+GROUP = 8
 PROCESSES, REPEATS = 2, 7
 
 
@@ -30,7 +31,9 @@ def env() -> SearchQA:
     return made
 
 
-def played(env: SearchQA, mistakes: float, seed: int = 0) -> tuple[TextVectorEnv, list[list[str]]]:
+def played(
+    env: SearchQA, mistakes: float, seed: int | list[int] = 0
+) -> tuple[TextVectorEnv, list[list[str]]]:
     """The vector environment, and the actions of an expert that errs, ``ROUNDS`` times a copy."""
     envs = TextVectorEnv(env, COPIES)
     observations, _ = envs.reset(seed=seed)
@@ -44,30 +47,30 @@ def played(env: SearchQA, mistakes: float, seed: int = 0) -> tuple[TextVectorEnv
 
 
 @pytest.mark.parametrize("mistakes", [0.0, 0.5], ids=["expert", "half_wrong"])
-@pytest.mark.parametrize("remembered", [False, True], ids=["new", "again"])
+@pytest.mark.parametrize("kind", ["new", "groups", "again"])
 @pytest.mark.parametrize("size", ["full", "micro"])
-def test_batched_steps(
-    benchmark: BenchmarkFixture, size: str, remembered: bool, mistakes: float
-) -> None:
+def test_batched_steps(benchmark: BenchmarkFixture, size: str, kind: str, mistakes: float) -> None:
     """Whole episodes, resets included; the aim is 30,000 steps a second in the full world.
 
-    In ``new`` nothing is remembered at the beginning, neither answers, drawn questions nor
-    normalised texts, and every episode's question is another: what an index answers again is what
-    it was asked when the question was drawn, and what a copy asks twice. In ``again`` the same
-    episodes are played once more, as the paths of a group are. Seconds are CPU seconds of this
-    process, which other programs disturb less.
+    In ``new`` and ``groups`` nothing is remembered at the beginning, neither answers, drawn
+    questions nor normalised texts. In ``new`` every episode's question is another: what an index
+    answers again is what it was asked when the question was drawn, and what a copy asks twice. In
+    ``groups`` eight copies each play the same questions, with mistakes of their own, as a step of
+    GRPO does. In ``again`` the episodes of ``new`` are played once more. Seconds are CPU seconds of
+    this process, which other programs disturb less.
     """
     env = SearchQA(size=size)
     index = env.retriever
     assert isinstance(index, Bm25)
     source = env.knowledge.source
     assert isinstance(source, DrawnTasks)
-    envs, turns = played(env, mistakes)
+    seeds = [copy // GROUP if kind == "groups" else copy for copy in range(COPIES)]
+    envs, turns = played(env, mistakes, seeds)
     seconds: list[float] = []
 
     def begin() -> None:
-        envs.reset(seed=0)
-        if not remembered:
+        envs.reset(seed=seeds)
+        if kind != "again":
             index.forget()
             source.forget()
             normalise_answer.cache_clear()
@@ -82,9 +85,7 @@ def test_batched_steps(
     steps = COPIES * ROUNDS / median(seconds[1:])
     queries = [action for actions in turns for action in actions if "<search>" in action]
     benchmark.extra_info |= {"steps_per_s": steps, "new_queries": len(set(queries)) / len(queries)}
-    print(
-        f"\n{size}, {'again' if remembered else 'new'}, mistakes {mistakes}: {steps:,.0f} steps/s"
-    )
+    print(f"\n{size}, {kind}, mistakes {mistakes}: {steps:,.0f} steps/s")
     assert steps > 2000
 
 

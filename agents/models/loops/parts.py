@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,11 +17,13 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 import torch
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numba.extending import overload
 
 
 def _skip_look_for_blas() -> None:
-    """Import what of numba looks whether scipy's BLAS can be imported, without importing it.
+    """Import what of numba's compiler looks for scipy's BLAS, without importing that.
 
     All of scipy's linear algebra, a tenth of a second, for the answer that scipy is there. Whoever
     multiplies matrices in compiled code imports it then.
@@ -38,16 +41,39 @@ def _skip_look_for_blas() -> None:
         linalg.ensure_blas = look
 
 
-_skip_look_for_blas()
-
 _FAST = {"contract", "reassoc", "arcp", "nsz"}  # sums in any order; NaN and infinity stay true
 LOWEST = np.float32(-87.0)
 """The exponential of less is below the normal numbers: 0 here."""
 _LOG2_E = np.float32(1.4426950408889634)
 _LOG_2 = np.float32(0.6931471805599453)
 
-compiled = nb.njit(fastmath=_FAST, error_model="numpy", cache=True, nogil=True)
-"""Makes a loop of a Python function, which is kept for later processes."""
+
+
+class _KeptLoops(FunctionCache):
+    """numba's store of what was compiled, read without all that compiling needs.
+
+    numba would first import and register its implementations of Python's and numpy's functions, a
+    quarter of a second on a slow processor. Machine code that is there needs its runtime alone;
+    whoever has to compile after all registers the rest by himself.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Read the loop of a signature; None where it was not compiled yet."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(sig, target_context)
+        if found is None:
+            _skip_look_for_blas()
+        return found
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Make a loop of a Python function, which is kept for later processes."""
+    loop: Any = nb.njit(fastmath=_FAST, error_model="numpy", nogil=True)(function)
+    loop._cache = _KeptLoops(function)  # what cache=True does, with a store of its own
+    return loop
+
+
 part = nb.njit(fastmath=_FAST, error_model="numpy", inline="always")
 """Makes a part of loops. Parts are inlined where sums may come in any order: as functions of their
 own they would be compiled twice, alone and within the loop; the process that compiles would call
