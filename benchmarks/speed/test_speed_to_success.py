@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
 
 from turngym.benchmarks.speed import sides_to_success
+from turngym.envs.utils.statistics import Estimate, student_mean
 
-ROUNDS = int(os.environ.get("TURNGYM_BENCH_ROUNDS", "2"))
+ROUNDS = max(2, int(os.environ.get("TURNGYM_BENCH_ROUNDS", "2")))  # an interval needs two
 TOKENS, SETTINGS = sides_to_success.TOKENS, sides_to_success.SETTINGS
 STEPS = sides_to_success.STEPS
 GOAL, WINDOW = 0.8, 3  # success while training, mean over so many steps
@@ -92,10 +93,26 @@ def score(policy: str, tokens_of: str) -> tuple[float, float]:
     return scores[0], scores[1]
 
 
-@pytest.mark.timeout(3600)
+def compare(results: dict[str, list[dict[str, Any]]]) -> dict[str, Estimate]:
+    """Logarithms of TRL's seconds over ours, and of steps, paired by seed."""
+    pairs = list(zip(results["theirs"], results["ours"], strict=True))
+    ratios: dict[str, Estimate] = {}
+    for key in ("seconds", "cpu", "step", "to_goal", "to_goal_cpu", "steps_to_goal"):
+        both = [math.log(t[key] / o[key]) for t, o in pairs if key in t and key in o]
+        if len(both) < len(pairs):
+            print(f"{key}: {len(pairs) - len(both)} of {len(pairs)} seeds did not come so far")
+        if len(both) >= 2:
+            ratios[key] = student_mean(both)
+    return ratios
+
+
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 def test_grpo_to_success(benchmark: Any, precision: str, tmp_path: Path) -> None:
-    """Whole seconds and CPU seconds of TRL over ours, sides in turns; the aim is 4."""
+    """Whole seconds and CPU seconds of TRL over ours, sides in turns; the aim is 4.
+
+    Seeds are the source of error: the number of steps to the goal is luck of the questions drawn.
+    """
     from turngym.agents.warm_start.cache import ensure_starter
 
     model = str(ensure_starter("SearchQA-v0"))
@@ -130,13 +147,12 @@ def test_grpo_to_success(benchmark: Any, precision: str, tmp_path: Path) -> None
     benchmark.extra_info |= results
     if len(sides) == 1:
         pytest.skip("TRL is not installed: pip install turngym[trl]; only our side was timed")
-    pairs = list(zip(results["theirs"], results["ours"], strict=True))
-    ratios: dict[str, float] = {}
-    for key in ("seconds", "cpu", "step", "to_goal", "to_goal_cpu"):
-        if both := [t[key] / o[key] for t, o in pairs if key in t and key in o]:
-            ratios[key] = median(both)
-    benchmark.extra_info["ratios"] = ratios
-    print(", ".join(f"{key} {ratio:.2f}" for key, ratio in ratios.items()))
+    ratios = compare(results)
+    benchmark.extra_info["ratios"] = said = {
+        key: f"{math.exp(r.mean):.2f} ({math.exp(r.low95):.2f} to {math.exp(r.high95):.2f})"
+        for key, r in ratios.items()
+    }
+    print("theirs over ours, geometric means over seeds, 95 %:", said)
     for runs in results.values():  # both learn, and alike
         assert all(run["sampled"] > start[1] + 0.2 for run in runs) or STEPS < 40
-    assert ratios["cpu"] > LEAST
+    assert math.exp(ratios["cpu"].mean) > LEAST

@@ -48,7 +48,6 @@ _LOG2_E = np.float32(1.4426950408889634)
 _LOG_2 = np.float32(0.6931471805599453)
 
 
-
 class _KeptLoops(FunctionCache):
     """numba's store of what was compiled, read without all that compiling needs.
 
