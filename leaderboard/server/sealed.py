@@ -60,7 +60,8 @@ class SealedPlay:
                 request: a repeated one gets the same episode as long as it has no step.
 
         Raises:
-            Fault: The episode was played already, or too many episodes are open.
+            Fault: The episode was played already, too many episodes are open, or the id of the
+                request was one for another environment.
             UnknownNameError: There is no such environment in the season.
         """
         cell = season.cell_for(env)
@@ -71,6 +72,13 @@ class SealedPlay:
             ).fetchone()
             if row is None:
                 row = self._begin(base, account, season, cell, wanted)
+        if row["env"] != cell.key:
+            raise Fault(
+                422,
+                "request",
+                f"request {wanted['request']} started an episode of {row['env']}; give a request "
+                f"for {cell.key} an id of its own.",
+            )
         with self._asking(row) as ask:
             begun = ask(self._load_request(row))
         return {

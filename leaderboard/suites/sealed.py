@@ -170,6 +170,11 @@ def open_season(
     folder = root / name
     if folder.exists():
         raise BadValueError(f"{folder}: a season of this name exists; choose another name.")
+    if f"{name}-v1" == base.id:
+        raise BadValueError(
+            f"season {name}: its suite would have the id of its base suite, {base.id}; choose "
+            "another name."
+        )
     secret = Secret(nonce=secrets.token_hex(32), secret=secrets.token_hex(32))
     suite = sealed_suite(base, name, secret.secret, on_progress)
     played = [cell for cell in base.cells if cell.key in suite.by_key()]

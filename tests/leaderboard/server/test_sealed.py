@@ -166,6 +166,8 @@ def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
     client = SeasonClient(address, place.token)
     begun = client.start("WebShop-v0", None, None, "0" * 32)
     assert client.start("WebShop-v0", None, None, "0" * 32)["session"] == begun["session"]
+    with pytest.raises(BadValueError, match="started an episode of WebShop-v0; give a request for"):
+        client.start("MathWord-v0", None, None, "0" * 32)
     said = client.step(begun["session"], 1, "a")
     assert client.step(begun["session"], 1, "a") == said
     with pytest.raises(EpisodeError, match="expected turn 2"):

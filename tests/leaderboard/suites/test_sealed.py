@@ -121,6 +121,13 @@ def test_listed_tasks_are_left_out_and_named(tmp_path: Path) -> None:
         sealed_suite(one_task(MICRO.by_key()["Game24-v0"]), "spring", SECRET)
 
 
+def test_a_season_does_not_take_its_base_suites_id(tmp_path: Path) -> None:
+    base = one_task(MATH)
+    with pytest.raises(BadValueError, match=f"its base suite, {base.id}; choose another name"):
+        open_season(tmp_path, base.name, base, SeasonTerms())
+    assert not list(tmp_path.iterdir())  # the name is free still
+
+
 def test_public_seeds_stay_short_and_readable() -> None:
     assert all(MICRO.seed_of(slot) < 2**52 for slot in MICRO.slots())
     assert name_seed(7) == "7"
