@@ -170,6 +170,8 @@ def _show_real_model(command: Command, name: str) -> None:
     prepare(small=False)
     report = reporter()
     model = model_path(name, (), "model")
+    if slow := tell_if_slow(command.sampler.device):
+        report.note(slow)
     env = EnvConfig(id=ENV, settings=REAL_SETTINGS)
     what = EvalConfig(name="dev", env=env, split="dev", n=command.n or REAL_TASKS)
     report.note(f"1. {name} as it is, on {what.n} questions of the full {ENV}, in English")
@@ -215,6 +217,20 @@ def _budget(command: Command) -> Budget:
     if minutes is None and command.steps is None:
         minutes = REAL_MINUTES
     return Budget(steps=command.steps, minutes=minutes)
+
+
+def tell_if_slow(device: str) -> str:
+    """Return what to expect of a processor that does not multiply bfloat16; empty elsewhere."""
+    from ...agents.models.loading import has_bfloat16, resolve_device
+
+    where = resolve_device(device)
+    if where.type != "cpu" or has_bfloat16(where):
+        return ""
+    return (
+        "   this processor does not multiply bfloat16, as those with AVX-512 do: what is before "
+        "GRPO takes some five times as long as the quarter of an hour there, and GRPO's minutes "
+        "hold fewer steps; --n, --warm-start and --minutes make it shorter"
+    )
 
 
 def _evaluate_as_it_is(

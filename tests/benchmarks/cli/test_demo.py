@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from turngym.agents.models import loading
 from turngym.algos.evaluation.result import RunResult, Score, SetScore, gain_of
 from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import write_json
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig, model_digest
 from turngym.benchmarks.cli import starters
-from turngym.benchmarks.cli.demo import next_folder, tell_strategy
+from turngym.benchmarks.cli.demo import next_folder, tell_if_slow, tell_strategy
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import Estimate
@@ -52,6 +53,13 @@ def test_the_story_is_told_in_figures_and_one_question(tmp_path: Path) -> None:
         *("How?", ">>> greedy", "<answer> Wes Kite </answer>"),
         *("How?", ">>> greedy", "<search> Wes Kite born"),
     ]
+
+
+def test_a_processor_without_bfloat16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    multiplies = [True, False]
+    monkeypatch.setattr(loading, "has_bfloat16", lambda _: multiplies.pop(0))
+    assert tell_if_slow("cpu") == ""
+    assert "--warm-start" in tell_if_slow("cpu")
 
 
 def test_a_starter_is_scored_beside_its_expert(
