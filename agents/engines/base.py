@@ -103,6 +103,15 @@ class Completion:
     cache: int | None = None
     top_logprobs: Floats | None = field(default=None, repr=False)
 
+    @property
+    def written(self) -> list[int]:
+        """Ids of what was written: all but the end-of-text token.
+
+        Models have several of those, and not every tokenizer knows the one that was sampled.
+        """
+        ids: list[int] = self.ids.tolist()
+        return ids[:-1] if self.stop == "eos" else ids
+
 
 class Engine(Protocol):
     """Samples actions; awaits inside, so that many trajectories run as one batch."""

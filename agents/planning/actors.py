@@ -153,7 +153,7 @@ class EngineActor:
         done = await self._sample(ids, settings, stop, back.cache if back else None)
         action = done.ids.tolist()
         return Proposal(
-            text=self._renderer.action(action),
+            text=self._renderer.action(done.written),
             sampled_tokens=len(action),
             prompt_tokens=len(ids),
             complete=not (stop and done.stop == "length"),
@@ -170,8 +170,7 @@ class EngineActor:
             shown = position.observation + REFLECT
             ids = back.ids + self._renderer.observe(shown, back.ids)
         done = await self._sample(ids, settings, ("\n\n",), None)
-        plan = done.ids.tolist()
-        return Proposal(self._renderer.text(plan).strip(), len(plan), len(ids))
+        return Proposal(self._renderer.text(done.written).strip(), len(done.ids), len(ids))
 
     def forget(self) -> None:
         """Give the engine's caches back."""

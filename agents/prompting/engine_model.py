@@ -53,7 +53,7 @@ class EngineModel:
         done = await self._engine.generate(Request(ids=ids, sampling=sampling, seed=seed))
         self._engine.release(done.cache)
         return Completed(
-            text=self._talk.text(done.ids.tolist()),
+            text=self._talk.text(done.written),
             prompt_tokens=len(ids),
             completion_tokens=len(done.ids),
             stop_reason=_ENDINGS[done.stop],

@@ -265,7 +265,7 @@ class EpisodeRunner:
     async def act(self, handle: EpisodeHandle, done: Completion) -> StepResult:
         """Take the action that ``done`` holds, whoever wrote it."""
         context, version = handle.now, self.engine.version
-        action = self.renderer.action(context.given + done.ids.tolist())
+        action = self.renderer.action(context.given + done.written)
         state = text_env(handle.env).state_digest() if self.record_states else ""
         hinted = await self._hinted_prompt(handle) if self.hints is not None else ()
         observation, reward, _, _, info = await call_env(

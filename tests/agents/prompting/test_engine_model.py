@@ -66,6 +66,14 @@ def test_a_text_goes_in_as_it_is_whatever_the_template() -> None:
         assert request.sampling.max_tokens == 9
 
 
+def test_another_end_of_text_token_is_no_text_either() -> None:
+    tokenizer = byte_level(None)
+    other = tokenizer.encode("!")
+    engine = EchoEngine([*tokenizer.encode("said"), *other])
+    done = asyncio.run(EngineModel(engine, tokenizer).complete("x", max_tokens=9))
+    assert done.text == "said"
+
+
 @pytest.mark.parametrize("template", [CHATML, LLAMA3, THINKING])
 def test_a_dialogue_goes_through_the_template(template: str) -> None:
     shown, _, _ = asked(template, TALK)

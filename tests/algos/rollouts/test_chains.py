@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.talk_world import EOS, LetterRenderer, ScriptEngine, Talk
 
-from turngym.agents.engines.base import Sampling
+from turngym.agents.engines.base import Completion, Request, Sampling
 from turngym.algos.core.forest import ROOT, Edge, Forest, Group, Tree
 from turngym.algos.core.protocols import Start
 from turngym.algos.rollouts import Chains, EpisodeRunner, play_out, seed_at
@@ -53,6 +54,27 @@ def test_a_chain_is_an_episode_turn_by_turn() -> None:
     assert dict(last.metrics)["words"] == 3.0
     assert last.logprobs.tolist() == [-0.5, -0.5]
     assert not any(t.metrics or t.overflow for t in tree.turns[:-1])
+
+
+def test_no_end_of_text_token_reaches_the_environment() -> None:
+    """A model of several: the tokenizer, and with it the renderer, knows one of them."""
+
+    class Ending(ScriptEngine):
+        async def generate(self, request: Request) -> Completion:
+            done = await super().generate(request)
+            more = np.zeros(1, np.float32)
+            return replace(
+                done,
+                ids=np.append(done.ids, EOS + 1),
+                logprobs=np.append(done.logprobs, more),
+                entropies=np.append(done.entropies, more),
+                stop="eos",
+            )
+
+    tree = play(1, Ending(["x.", "s."])).trees[0]
+    assert [t.action for t in tree.turns] == ["x.", "s."]
+    assert tree.turns[-1].status == "solved"
+    assert [t.act_ids.tolist()[-1] for t in tree.turns] == [EOS + 1] * 2  # it was sampled
 
 
 def test_the_context_is_all_that_came_before() -> None:
