@@ -117,6 +117,7 @@ class HfForward:
         owned: bool = False,
     ) -> None:
         _refuse_unfit(model)
+        _refuse_changing_rotation(model, max_context)
         own = model if owned else _copied(model, dtype, device)
         self._model = own.to(device, dtype).eval().requires_grad_(False)  # a weight at a time
         if getattr(self._model, "_supports_sdpa", False):
@@ -333,3 +334,23 @@ def _refuse_unfit(model: Any) -> None:
             f"engine: {name} has layers that keep other state than keys and values "
             f"({', '.join(sorted(odd)) or 'recurrent'}); this engine cannot sample from it."
         )
+
+
+def _refuse_changing_rotation(model: Any, max_context: int) -> None:
+    """Refuse rotary embeddings whose angles depend on the longest sequence of a batch.
+
+    A long one would change what its neighbours compute, and keys that are kept already.
+    """
+    config = model.config.get_text_config()
+    given = getattr(config, "rope_parameters", None) or {}
+    for rope in (given, *(part for part in given.values() if isinstance(part, dict))):
+        if rope.get("rope_type") != "longrope":
+            continue
+        limit = int(rope["original_max_position_embeddings"])
+        if max_context > limit:
+            raise BadValueError(
+                f"engine: {type(model).__name__} turns positions in another way once a sequence of "
+                f"the batch is longer than {limit} tokens (rope_type 'longrope'), so that an "
+                f"action would depend on its neighbours; max_context is {max_context}, expected "
+                f"at most {limit}."
+            )

@@ -127,6 +127,18 @@ def test_models_that_keep_other_state_are_refused_with_the_reason() -> None:
         engine(model("Mamba", state_size=4, max_context=64), max_context=None)
 
 
+def test_angles_that_depend_on_the_batch_are_refused_beyond_their_limit() -> None:
+    rope = {"rope_type": "longrope", "rope_theta": 10_000.0, "factor": 2.0}
+    rope |= {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+    rope |= {"original_max_position_embeddings": 32}
+    net = model("Llama", rope_parameters=rope, max_position_embeddings=64, num_attention_heads=2)
+    with pytest.raises(BadValueError, match="max_context is 64, expected at most 32"):
+        engine(net, max_context=64)
+    short, long = request([5, 6, 7, 8], max_tokens=8), request(range(2, 22), max_tokens=8)
+    eng = engine(net, max_context=32)
+    same(ask(eng, short)[0], ask(eng, short, long)[0])
+
+
 def test_bfloat16_is_close_to_float32() -> None:
     net = model("Qwen2", initializer_range=0.06)
     eng = engine(net, dtype="bfloat16")
