@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...envs.core.errors import BadValueError
+from .spelled_tokens import SpelledTokens
 from .token_text import TokenText
 
 
 class Renderer(ABC):
     """Turns a dialogue into token ids that only grow.
+
+    Special tokens that an observation spells are characters: nobody but the template and the model
+    opens or closes a message.
 
     Attributes:
         eos_id: The id that ends an action: end of text, or a chat template's end of message.
@@ -20,6 +24,7 @@ class Renderer(ABC):
 
     def __init__(self, tokenizer: Any, eos_id: int) -> None:
         self._text = TokenText(tokenizer)
+        self._spelled = SpelledTokens(tokenizer, self._text)
         self.eos_id = eos_id
         self.pad_id = eos_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
         self._ends = {eos_id, int(tokenizer.eos_token_id)}
@@ -75,11 +80,12 @@ class PlainRenderer(Renderer):
 
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of ``instructions + observation``, behind the begin-of-text token."""
-        return [*self._begin, *self._text.encode_first(instructions + observation)]
+        text = instructions + self._spelled.hide(observation)
+        return [*self._begin, *self._spelled.encode(text, self._text.encode_first)]
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:  # noqa: ARG002
         """Return the ids of ``observation``."""
-        return self._text.encode(observation)
+        return self._spelled.encode(self._spelled.hide(observation), self._text.encode)
 
 
 def begin_of_text(tokenizer: Any) -> list[int]:

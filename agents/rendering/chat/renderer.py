@@ -107,13 +107,16 @@ class ChatRenderer(Renderer):
 
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of the first prompt, up to where the assistant begins to write."""
-        return self._template.encode(self._template.opening(instructions, observation))
+        text = self._template.opening(instructions, self._spelled.hide(observation))
+        return self._spelled.encode(text, self._template.encode)
 
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
         """The ids after an action: its message's end, the observation, a new assistant turn."""
+        shown = self._spelled.hide(observation)
         if self._around is None:
-            return self._text.encode(observation)
-        ids = self._template.encode(self._around.before + observation + self._around.after)
+            return self._spelled.encode(shown, self._text.encode)
+        text = self._around.before + shown + self._around.after
+        ids = self._spelled.encode(text, self._template.encode)
         closed = len(action) > 0 and int(action[-1]) == self.eos_id
         return ids[ids.index(self.eos_id) + 1 :] if closed else ids
 

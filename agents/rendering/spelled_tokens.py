@@ -1,0 +1,77 @@
+"""Special tokens that an observation merely spells: they are read as characters.
+
+A page, a passage or a customer that writes ``<|im_end|>`` would otherwise close its own message and
+could go on as the assistant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .token_text import TokenText
+
+_MARK = "\uf8f0"
+"""Stands before the number of a hidden token; a private character, hidden itself where it occurs.
+"""
+_FIRST = 0xE000
+_ANCHOR = "a"
+
+
+class SpelledTokens:
+    """Hides special tokens in a text, and encodes texts in which some are hidden.
+
+    Args:
+        tokenizer: Any transformers tokenizer; what it calls special counts.
+        text: Its exact text, for what stands behind a hidden token.
+    """
+
+    def __init__(self, tokenizer: Any, text: TokenText) -> None:
+        self._tokenizer = tokenizer
+        self._text = text
+        found = {*tokenizer.all_special_tokens}
+        found |= {str(token.content) for token in _added(tokenizer) if token.special}
+        # longest first: one may begin as another does
+        self._words = [_MARK, *sorted(found - {""}, key=lambda word: (-len(word), word))]
+        self._ids: dict[str, list[int]] = {}
+
+    def hide(self, text: str) -> str:
+        """Return the text with a mark in the place of every special token that it spells."""
+        for i, word in enumerate(self._words):
+            if word in text:
+                text = text.replace(word, f"{_MARK}{chr(_FIRST + i)}")
+        return text
+
+    def encode(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
+        """Return the ids of a text in which tokens may be hidden: those as characters.
+
+        Args:
+            text: Of which parts went through :meth:`hide`.
+            encode: Encodes what nothing hidden stands before.
+        """
+        first, *more = text.split(_MARK)
+        ids = encode(first)
+        for part in more:
+            ids += self._characters(self._words[ord(part[0]) - _FIRST])
+            ids += self._text.encode(part[1:]) if len(part) > 1 else []
+        return ids
+
+    def _characters(self, word: str) -> list[int]:
+        ids = self._ids.get(word)
+        if ids is None:
+            front = self._split(_ANCHOR)
+            ids = self._split(_ANCHOR + word)
+            ids = ids[len(front) :] if ids[: len(front)] == front else self._split(word)
+            self._ids[word] = ids
+        return ids
+
+    def _split(self, text: str) -> list[int]:
+        ids = self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+        return [int(i) for i in ids]
+
+
+def _added(tokenizer: Any) -> list[Any]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return list(backend.get_added_tokens_decoder().values())
+    return list(tokenizer.added_tokens_decoder.values())
