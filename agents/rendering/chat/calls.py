@@ -89,6 +89,8 @@ def _read_message(text: str) -> dict[str, Any] | None:
         call = json.loads(text.strip().removeprefix(_PYTHON).rstrip("; \n"))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(call, dict) or set(call) != {"name", "parameters"}:
+    if not isinstance(call, dict) or call.pop("type", "function") != "function":
+        return None  # small Llama models write the type of their tools along
+    if set(call) != {"name", "parameters"}:
         return None
     return {"name": call["name"], "arguments": call["parameters"]}

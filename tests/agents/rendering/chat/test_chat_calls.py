@@ -78,10 +78,25 @@ def test_calls_survive_both_ways(name: str, arguments: dict[str, object]) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["hello", '{"name": "look"}', '{"name": "x", "parameters": {}, "more": 1}', "[1]", "{", ""],
+    [
+        *(
+            "hello",
+            '{"name": "look"}',
+            '{"name": "x", "parameters": {}, "more": 1}',
+            "[1]",
+            "{",
+            "",
+        ),
+        '{"type": "object", "name": "x", "parameters": {}}',
+    ],
 )
 def test_what_is_no_call_is_left_alone(text: str) -> None:
     assert to_env_call(text, "message") == text
+
+
+def test_the_type_of_a_tool_may_stand_beside_its_name() -> None:
+    text = '{"type": "function", "name": "look", "parameters": {"thing": "x"}}'
+    assert GRAMMAR.parse(to_env_call(text, "message")) == ToolCall("look", {"thing": "x"})
 
 
 def test_pythons_tag_is_not_part_of_the_call() -> None:
