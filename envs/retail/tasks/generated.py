@@ -26,10 +26,10 @@ from .payload import RetailTask, read_task, task_json
 _HERE = Path(__file__).parents[1]
 DIGESTS = {
     "full": {
-        "train": "175acd44d3c9c7aee847b313d9d08e25",
-        "dev": "e1d99364bcef7c7d3918d2aab19451a4",
-        "test": "553cd9bd76122b5f2629940b6c64edae",
-        "hard": "1aadf6ae50f8d79eda7c6af5e9fc5f1a",
+        "train": "55e1e79667ca499851b9788367ce3f34",
+        "dev": "cddb7cd3e722f8de683aaf3a0a8a1c89",
+        "test": "708784476a7a49f26407bee3579dbc70",
+        "hard": "eb1417596759f91abffd4b06ccd851f2",
     },
     "micro": {
         "train": "4ea3877b40a9ecdd7ac67d9b4a9f7f28",

@@ -141,8 +141,9 @@ def plan_tier4(draft: Draft, tools: Toolset) -> VisitPlan | None:
     refused = draw_refused(draft, tuple(DENIALS)) if draft.chance(0.5) else None
     if refused is not None:
         goals.append(refused[1])
-    changed = add_limit(draft, draft.draw_goal("exchange") or draft.draw_goal("modify") or first)
-    if changed.limit is not None and apply_goal(draft, tools, changed):
+    changed = draft.draw_goal("exchange") or draft.draw_goal("modify")
+    changed = None if changed is None else add_limit(draft, changed)
+    if changed is not None and apply_goal(draft, tools, changed):
         draft.used.add(changed.order_id)
         goals.append(changed)
     while len(goals) < 3:

@@ -14,10 +14,11 @@ import pytest
 from helpers.bad_policies import plays
 
 from turngym.envs.core.errors import DataError
-from turngym.envs.retail.customer.scenario import Scenario
+from turngym.envs.retail.customer.scenario import Scenario, build_call
 from turngym.envs.retail.env import Retail, prove_solvable
 from turngym.envs.retail.shop.generate import SPLITS, make_shop
 from turngym.envs.retail.shop.overlay import Overlay
+from turngym.envs.retail.shop.payments import find_original_method
 from turngym.envs.retail.shop.toolset import get_toolset
 from turngym.envs.retail.tasks.generated import DIGESTS, remake_tasks
 from turngym.envs.retail.tasks.make import COUNTS, digest_tasks, make_tasks
@@ -92,6 +93,24 @@ def test_gold_replays_without_errors_and_every_write_counts(split: str) -> None:
             for at in range(len(way)):
                 less = apply_calls(overlay, tools, (*way[:at], *way[at + 1 :]))
                 assert less is None or not less.is_at(end.changes())
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_nobody_asks_for_a_change_that_was_made(split: str) -> None:
+    """Also a change that its price forbids could be made when it is asked for."""
+    tools = get_toolset("strict")
+    for task in tasks("full", split):
+        visit = scenario(task)
+        overlay = Overlay(make_shop("full", 0, split))
+        for goal in (first.last() for first in visit.goals):
+            if goal.expect != "done" or not goal.tool or not visit.identity.valid:
+                continue
+            order = overlay.order(goal.order_id)
+            method = "" if order is None else find_original_method(order)
+            over = goal.limit is not None and goal.value > goal.limit
+            at = overlay.fork() if over else overlay
+            call = build_call(goal, visit.identity.user_id, method)
+            assert not tools.call(at, *call).refused, task.brief
 
 
 @pytest.mark.parametrize("split", ["dev", "test", "hard"])
