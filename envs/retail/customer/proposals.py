@@ -47,7 +47,7 @@ def compare_proposal(
     if strictness != "lenient":
         checks += [
             _check_items(goal, message, known),
-            _check_wants(goal, message),
+            _check_wants(goal, message, known),
             _check_reason(goal, message),
         ]
         checks += [_check_method(goal, message), _check_address(goal, message)]
@@ -87,34 +87,53 @@ def _check_items(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> P
     length = len(goal.wants[0].item_id)
     if any(len(item) == length for item in message.items - fine - known):
         return ProposalFit("wrong", "items" if goal.intent == "return" else "wants")
+    names = _list_names(goal, known)
     others = {name.lower() for name in goal.others} - known
-    if any(_find_name(name, message.text) for name in others) and not lex.EXCEPT.search(
-        message.text
-    ):
+    named = any(_find_name(name, names, message.text) is not None for name in others)
+    if named and not lex.EXCEPT.search(message.text):
         return ProposalFit("wrong", "items")
     for want in goal.wants:
-        if want.item_id not in message.items and not _find_name(want.name, message.text):
+        if want.item_id in message.items:
+            continue
+        if _find_name(want.name, names, message.text) is None:
             return ProposalFit("missing", "items")
     return RIGHT
 
 
-def _find_name(name: str, text: str, start: int = 0) -> re.Match[str] | None:
-    """Find a product from a place on, as whole words in the singular or plural."""
-    return _compile_name(name.lower()).search(text, start)
+def _list_names(goal: Goal, known: frozenset[str]) -> frozenset[str]:
+    """Return in lower case what a message may name: products of the order, and ``known`` ones."""
+    return known.union(name.lower() for name in (*goal.others, *(w.name for w in goal.wants)))
+
+
+def _find_name(name: str, names: frozenset[str], text: str, start: int = 0) -> int | None:
+    """Return where a product is named from a place on, as whole words, singular or plural.
+
+    Args:
+        name: The product.
+        names: All that may be named, in lower case: where a desk fan is named, a desk is not.
+        text: A message in lower case.
+        start: The first place.
+    """
+    name = name.lower()
+    longer = sorted((n for n in names if name in n and n != name), key=lambda n: (-len(n), n))
+    found = (match.start(1) for match in _compile_name(name, tuple(longer)).finditer(text))
+    return next((at for at in found if at >= start), None)
 
 
 @lru_cache(maxsize=1024)
-def _compile_name(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?:e?s)?(?!\w)")
+def _compile_name(name: str, longer: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds the longer names first, and in its group this one."""
+    words = "|".join((*map(re.escape, longer), f"({re.escape(name)})"))
+    return re.compile(rf"(?<!\w)(?:{words})(?:e?s)?(?!\w)")
 
 
-def _check_wants(goal: Goal, message: ParsedMessage) -> ProposalFit:
+def _check_wants(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> ProposalFit:
     if goal.intent not in ("exchange", "modify"):
         return RIGHT
     for want in goal.wants:
         if want.new_id and want.new_id in message.items:
             continue
-        part = _find_text_about(want, goal, message.text)
+        part = _find_text_about(want, goal, message.text, known)
         if not all(value.lower() in part for value in _list_changed_options(want).values()):
             return ProposalFit("missing", "wants")
     return RIGHT
@@ -126,15 +145,16 @@ def _list_changed_options(want: LineChange) -> dict[str, str]:
     return {key: value for key, value in new.items() if want.options.get(key) != value}
 
 
-def _find_text_about(want: LineChange, goal: Goal, text: str) -> str:
+def _find_text_about(want: LineChange, goal: Goal, text: str, known: frozenset[str]) -> str:
     """Return what is said after a line's product, up to the next one's."""
-    if len(goal.wants) == 1 or (found := _find_name(want.name, text)) is None:
+    names = _list_names(goal, known)
+    if len(goal.wants) == 1 or (start := _find_name(want.name, names, text)) is None:
         return text
-    start = found.start()
     ends = [
-        after.start()
+        after
         for other in goal.wants
-        if other is not want and (after := _find_name(other.name, text, start + 1)) is not None
+        if other is not want
+        and (after := _find_name(other.name, names, text, start + 1)) is not None
     ]
     return text[start : min(ends)] if ends else text[start:]
 

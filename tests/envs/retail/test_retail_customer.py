@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from helpers.utterances import HELD_OUT
 
 from turngym.envs.retail.customer.interface import STOP, TRANSFERRED, Event
 from turngym.envs.retail.customer.parser import parse_message
+from turngym.envs.retail.customer.proposals import RIGHT, compare_proposal
 from turngym.envs.retail.customer.scenario import (
     Goal,
     Identity,
@@ -25,6 +27,7 @@ from turngym.envs.retail.customer.templates import HELD_OUT as HELD_OUT_WORDS
 from turngym.envs.retail.customer.templates import PLAIN, TERSE
 from turngym.envs.retail.customer.wording import add_typos, drop_politeness, list_templates
 from turngym.envs.retail.env import prove_solvable
+from turngym.envs.retail.shop import goods
 from turngym.envs.retail.tasks.make import make_tasks
 
 WHO = Identity(user_id="ada_1", first="Ada", last="Lee", code="12345", email="ada@mail.com")
@@ -215,6 +218,32 @@ def test_products_are_named_by_whole_words() -> None:
     for words in ("And the hat.", "And hats!", "And a tent peg."):
         assert Talk(goal)(f"{words} {GOOD['return']}") == ("wrong_items",), words
     assert Talk(goal)(GOOD["return"].replace("tent", "content")) == ("missing_items",)
+
+
+def test_a_desk_fan_is_no_desk() -> None:
+    fan = LineChange(item_id="1111111111", name="Desk Fan")
+    desk = LineChange(item_id="2222222222", name="Desk")
+    words = "I will return the {} from #W2222222, refund to your gift card. Is that correct?"
+    for want, other in ((fan, desk), (desk, fan)):
+        goal = replace(RETURN, wants=(want,), others=(other.name,))
+        assert Talk(goal)(words.format(want.name)) == ("yes",)
+        assert Talk(goal)(words.format(other.name)) == ("wrong_items",)
+        assert Talk(goal)(words.format("desk fan and the desk")) == ("wrong_items",)
+    both = replace(RETURN, wants=(fan, desk), others=())
+    assert Talk(both)(words.format("desk fan")) == ("missing_items",)
+    assert Talk(both)(words.format("desk")) == ("missing_items",)
+    for named in ("desk fan and the desk", "desk and the desk fan"):
+        assert Talk(both)(words.format(named)) == ("yes",)
+
+
+def test_every_product_can_be_told_from_every_other() -> None:
+    for one, other in permutations([kind.name for kind in goods.FULL], 2):
+        wants = (LineChange(item_id="1234567890", name=one),)
+        goal = replace(RETURN, wants=wants, others=(other,))
+        for said in (one, other):
+            words = f"I will return the {said} from #W2222222 to your gift card. Is that correct?"
+            found = compare_proposal(goal, parse_message(words), frozenset(), "standard")
+            assert (found == RIGHT) is (said == one), words
 
 
 def test_agreement_is_not_completion() -> None:
