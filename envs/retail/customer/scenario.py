@@ -94,7 +94,8 @@ class Goal:
         deny: Why it must be denied.
         record: The order or user id that must have been read before a denial.
         insist: How often the customer insists after a denial.
-        limit: Maximum of the price difference or total; None for any.
+        limit: Maximum of the price difference or total; None for any. Below zero it is what the
+            customer wants back at least.
         value: What it truly is.
         fallback: What is wanted instead, after ``switch``.
         switch: ``"denied"``, ``"limit"`` (the value is above the limit) or ``"mind"`` (changed at

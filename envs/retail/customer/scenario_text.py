@@ -76,7 +76,7 @@ def fill_slots(goal: Goal) -> dict[str, str]:
         "reason": goal.reason,
     }
     if goal.limit is not None:
-        filled["limit"] = f"${goal.limit:.2f}"
+        filled["limit"] = f"${abs(goal.limit):.2f}"
     if goal.wants and swaps:
         filled["wants"] = _describe_wants(goal)
     if goal.address:
@@ -96,7 +96,8 @@ def _describe_goal(goal: Goal) -> str:
         if goal.order_words:
             text += " You do not know the order number."
     if goal.limit is not None:
-        text += f" Only if the {slots['worth']} is at most {slots['limit']}."
+        paid, back = f"the {slots['worth']} is at most", "you get back at least"
+        text += f" Only if {back if goal.limit < 0 else paid} {slots['limit']}."
     if goal.insist:
         text += f" If it is denied, you insist {goal.insist} more times, then accept."
     if goal.fallback is not None:

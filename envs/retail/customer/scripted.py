@@ -331,7 +331,7 @@ class _Reply:
         if goal.switch == "mind":
             self.switch("mind", goal)
         elif goal.limit is not None and goal.value > goal.limit:
-            self.say("above_limit", goal)
+            self.say("below_limit" if goal.limit < 0 else "above_limit", goal)
             if goal.fallback is None:
                 self.set_phase("dropped")
             else:

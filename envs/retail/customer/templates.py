@@ -175,6 +175,10 @@ PLAIN: Table = {
         "[That is too much|That is more than I want to pay|No, over {limit} is too "
         "much|No, my limit is {limit}][|, sorry].",
     ),
+    "below_limit": (
+        "[That is too little|That is less than I want back|No, less than {limit} back is too "
+        "little|No, I want at least {limit} back][|, sorry].",
+    ),
     "insist": (
         "[Really|Are you sure]? [I really need this|It is important to me][|, please].",
         "[Please make an exception|Can you not do something|There must be a way].",
@@ -269,6 +273,7 @@ HELD_OUT: Table = {
     "missing_value": ("[Before I agree|First], what's the {worth}?",),
     "decline": ("[Nope, not that|Not what I'm after]. [The point is|I'm here] to {what}.",),
     "above_limit": ("[Over {limit} I'm out|That's past my limit].",),
+    "below_limit": ("[Under {limit} back I'm out|That's short of what I'd take].",),
     "insist": ("[Come on|Oh please], [bend the rules once|surely you can]?",),
     "accept": ("[Alright, fair enough|Shame, but fine].",),
     "contest": ("[I beg to differ|That's odd], [have another look|try once more].",),
@@ -329,6 +334,7 @@ TERSE: Table = {
     "missing_value": ("How much is the {worth}?", "The {worth}?"),
     "decline": ("No. I want to {what}.", "No, {what}."),
     "above_limit": ("Too much.", "No, too much."),
+    "below_limit": ("Too little.", "No, too little."),
     "insist": ("Please.", "I need it."),
     "accept": ("Okay.", "Fine."),
     "contest": ("Check again.", "Wrong. Check again."),

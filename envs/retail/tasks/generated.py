@@ -26,10 +26,10 @@ from .payload import RetailTask, read_task, task_json
 _HERE = Path(__file__).parents[1]
 DIGESTS = {
     "full": {
-        "train": "4175b9e62b590b403f5933bc58ff8ff1",
-        "dev": "cddb7cd3e722f8de683aaf3a0a8a1c89",
-        "test": "708784476a7a49f26407bee3579dbc70",
-        "hard": "eb1417596759f91abffd4b06ccd851f2",
+        "train": "d408ebbefd8521bcb933598fdc243b1e",
+        "dev": "aa75aab0b469b1d1419ec53b023bef45",
+        "test": "3b26db792485941dd5e6b6b50bc56a24",
+        "hard": "a72bfe0911be2cc440122fe63bb69344",
     },
     "micro": {
         "train": "4ea3877b40a9ecdd7ac67d9b4a9f7f28",

@@ -22,6 +22,7 @@ from turngym.envs.retail.customer.scenario import (
     read_scenario,
     scenario_json,
 )
+from turngym.envs.retail.customer.scenario_text import write_brief
 from turngym.envs.retail.customer.scripted import RuleCustomer
 from turngym.envs.retail.customer.templates import HELD_OUT as HELD_OUT_WORDS
 from turngym.envs.retail.customer.templates import PLAIN, TERSE
@@ -337,6 +338,26 @@ def test_a_limit_is_judged_by_the_true_value(limit: float, phase: str) -> None:
     talk(GOOD["swap"])
     assert talk.phase == phase
     assert bool(talk.state.granted) == (phase == "agreed")
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("verbosity", ["plain", "terse", "chatty"])
+@pytest.mark.parametrize(("value", "limit"), [(-3.0, -13.47), (12.5, -0.5), (12.5, 10.0)])
+def test_a_limit_below_zero_is_what_comes_back(
+    value: float, limit: float, verbosity: str, held_out: bool
+) -> None:
+    goal = replace(SWAP, value=value, limit=limit)
+    scenario = Talk(goal, verbosity=verbosity, held_out=held_out).scenario
+    brief, said = write_brief(scenario), set()
+    assert ("back at least $" in brief) is (limit < 0)
+    for key in range(60):
+        state, _ = RuleCustomer().begin(scenario, key, "")
+        words = GOOD["swap"].replace("12.50", f"{abs(value):.2f}")
+        said.add(RuleCustomer().reply(scenario, state, words, ()).text)
+        assert state.phase == ["dropped"]
+    for text in (brief, *said):
+        assert "$-" not in text
+        assert limit > 0 or not re.search(r"(?i)\bover\b|too much|at most|want to pay", text), text
 
 
 def test_a_mind_changes_at_the_first_complete_proposal_only() -> None:

@@ -96,6 +96,18 @@ def test_gold_replays_without_errors_and_every_write_counts(split: str) -> None:
 
 
 @pytest.mark.parametrize("split", SPLITS)
+def test_no_amount_is_below_zero_in_words(split: str) -> None:
+    limits = 0
+    for task in tasks("full", split):
+        assert "$-" not in task.brief
+        for goal in scenario(task).goals:
+            if goal.limit is not None:
+                assert ("get back at least $" in task.brief) is (goal.limit < 0), task.brief
+                limits += goal.limit < 0
+    assert limits > 10
+
+
+@pytest.mark.parametrize("split", SPLITS)
 def test_nobody_asks_for_a_change_that_was_made(split: str) -> None:
     """Also a change that its price forbids could be made when it is asked for."""
     tools = get_toolset("strict")
