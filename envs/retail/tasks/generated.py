@@ -26,10 +26,10 @@ from .payload import RetailTask, read_task, task_json
 _HERE = Path(__file__).parents[1]
 DIGESTS = {
     "full": {
-        "train": "d408ebbefd8521bcb933598fdc243b1e",
-        "dev": "aa75aab0b469b1d1419ec53b023bef45",
-        "test": "3b26db792485941dd5e6b6b50bc56a24",
-        "hard": "a72bfe0911be2cc440122fe63bb69344",
+        "train": "5ec1c7fb62f05ba376133e5d579d435f",
+        "dev": "15b8a4307d93806d33b26d5f8f1a4d82",
+        "test": "b6ffcf389cd2f3051a994cb9159c2ce0",
+        "hard": "4b3140dc6954074827043e144f4f0a7c",
     },
     "micro": {
         "train": "4ea3877b40a9ecdd7ac67d9b4a9f7f28",

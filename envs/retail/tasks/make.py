@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import cycle, islice, product
 
 import numpy as np
 
@@ -46,7 +46,7 @@ _SHARES = {
 }
 _REFUSED = {"full": 0.36, "micro": 0.5}
 """Share of tiers 1 and 2 that come as a refused visit and its feasible twin."""
-_MAX_TRIES = 400
+_MAX_TRIES = 4000
 _MAX_WAYS = 16
 
 
@@ -93,19 +93,32 @@ class _TaskMaker:
         self.shop: Shop = make_shop(size, world_seed, split)
         self.tools: Toolset = get_toolset("strict", MICRO if self.micro else None)
         number = SPLITS.index(split)
-        self.rng = np.random.default_rng((world_seed, number, len(size), 7))
+        self.root = (world_seed, number, len(size), 7)
+        self.shared = np.random.default_rng(self.root)
         self.prove = proof(size, world_seed, self.shop)
         self.users = [user_id for user_id, user in self.shop.users.items() if user["orders"]]
         self.briefs: set[str] = set()
-        self.kinds = plans.MICRO_REFUSALS if self.micro else plans.REFUSALS
-        self.refused = 0
+        self.refused = (
+            cycle(plans.MICRO_REFUSALS)
+            if self.micro
+            else plans.draw_kinds(plans.REFUSALS, self.stream(0, 1))
+        )
+        self.mixed = plans.draw_kinds(plans.MIXED_REFUSALS, self.stream(0, 2))
+
+    def stream(self, tier: int, place: int) -> np.random.Generator:
+        """Return what a visit is drawn from; tier 0 holds what is drawn for the whole split.
+
+        In the full shop each visit has a stream of its own: a change of some leaves all others as
+        they are. The micro shop's are drawn from one, one after the other.
+        """
+        return self.shared if self.micro else np.random.default_rng((*self.root, tier, place))
 
     def make_all(self) -> list[RetailTask]:
         count = COUNTS[self.size][self.split]
         made: list[DraftedTask] = []
         for tier, share in enumerate(_SHARES[self.size][self.split], start=1):
             made += self.make_tier(tier, round(count * share))
-        order = self.rng.permutation(len(made[:count])).tolist()
+        order = self.stream(0, 0).permutation(len(made[:count])).tolist()
         place = {at: n for n, at in enumerate(order)}
         tasks = []
         for at in order:
@@ -116,33 +129,32 @@ class _TaskMaker:
         return tasks
 
     def make_tier(self, tier: int, count: int) -> list[DraftedTask]:
+        """Make refused visits with their twins, then others; half of tier 4 has a refused goal."""
         made: list[DraftedTask] = []
-        refused = int(count * _REFUSED[self.size] / 2) if tier <= 2 else 0
-        for _ in range(refused):
-            made += self.draw(tier, refused=True)
+        pairs = int(count * _REFUSED[self.size] / 2) if tier <= 2 else 0
+        for _ in range(pairs):
+            made += self.draw(tier, len(made), next(self.refused))
         while len(made) < count:
-            made += self.draw(tier, refused=False)
+            kind = next(self.mixed) if tier == 4 and len(made) % 2 else ""
+            made += self.draw(tier, len(made), kind)
         return made[:count]
 
-    def draw(self, tier: int, *, refused: bool) -> list[DraftedTask]:
+    def draw(self, tier: int, place: int, kind: str) -> list[DraftedTask]:
+        rng = self.stream(tier, place)
         for _ in range(_MAX_TRIES):
-            user_id = self.users[int(self.rng.integers(len(self.users)))]
-            draft = Draft(Overlay(self.shop), user_id, self.rng, micro=self.micro)
-            if refused:
-                plan = plans.plan_refusal(
-                    draft, self.tools, self.kinds[self.refused % len(self.kinds)]
-                )
-            else:
-                plan = plans.TIERS[tier](draft, self.tools)
+            user_id = self.users[int(rng.integers(len(self.users)))]
+            draft = Draft(Overlay(self.shop), user_id, rng, micro=self.micro)
+            plan = plans.plan_visit(draft, self.tools, tier, kind)
             if plan is None:
                 continue
+            paired = plan.twin is not None
             found = list(self.draw_visits(draft, plan, tier))
             briefs = {task.brief for task in found}
-            if found and len(briefs) == (2 if refused else 1):
+            if found and len(briefs) == 1 + paired:
                 self.briefs |= briefs
-                self.refused += refused
-                return [DraftedTask(task, n if refused else -1) for n, task in enumerate(found)]
-        raise RuntimeError(f"found no visit of tier {tier} in {_MAX_TRIES} tries ({self.split})")
+                return [DraftedTask(task, n if paired else -1) for n, task in enumerate(found)]
+        what = f"visit of tier {tier}{f' ({kind})' if kind else ''}"
+        raise RuntimeError(f"found no {what} in {_MAX_TRIES} tries ({self.split})")
 
     def draw_visits(self, draft: Draft, plan: plans.VisitPlan, tier: int) -> Iterator[RetailTask]:
         """Yield the visit, and its twin where it has one; stop where a check fails."""

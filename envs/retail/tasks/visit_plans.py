@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from ..customer.scenario import Goal, Identity, Persona, build_call
 from ..shop.payments import find_original_method
 from ..shop.toolset import Toolset
 from .feasible_goals import Draft
 from .questions import draw_question
-from .refused_goals import DENIALS, TRANSFERS, want_sold_out
+from .refused_goals import DENIALS, TRANSFERS, Pair, want_sold_out
 
 INTENTS = ("cancel", "return", "exchange", "modify", "payment", "ship_to", "move")
 _PATIENCE = {1: (3, 5), 2: (2, 5), 3: (2, 4), 4: (1, 3), 5: (1, 1)}
@@ -131,28 +134,41 @@ def plan_tier3(draft: Draft, tools: Toolset) -> VisitPlan | None:
     return VisitPlan("several", goals)
 
 
-def plan_tier4(draft: Draft, tools: Toolset) -> VisitPlan | None:
-    """Plan three or four goals: an order to be found, a limit, a denial in between."""
+def plan_tier4(draft: Draft, tools: Toolset, kind: str) -> VisitPlan | None:
+    """Plan three or four goals: an order to be found, a limit, something refused.
+
+    Args:
+        draft: The visit.
+        tools: The tools.
+        kind: Why a goal is refused, one of :data:`MIXED_REFUSALS`; empty where none is. What only
+            a human can do is asked for last, since the hand-over ends the visit.
+    """
     goals: list[Goal] = []
     first = draw_applied(draft, tools, ("exchange", "modify", "return"))
     if first is None:
         return None
     goals.append(lose_number(draft, first))
-    refused = draw_refused(draft, tuple(DENIALS)) if draft.chance(0.5) else None
-    if refused is not None:
-        goals.append(refused[1])
+    last = kind in TRANSFERS
+    if kind and not last:
+        if (refused := draw_refused(draft, kind)) is None:
+            return None
+        goals.append(refused[0])
     changed = draft.draw_goal("exchange") or draft.draw_goal("modify")
     changed = None if changed is None else add_limit(draft, changed)
     if changed is not None and apply_goal(draft, tools, changed):
         draft.used.add(changed.order_id)
         goals.append(changed)
-    while len(goals) < 3:
+    while len(goals) + last < 3:
         more = draw_applied(draft, tools, INTENTS)
         if more is None:
             return None
         goals.append(more)
     if draft.chance(0.5) and (asked := draw_question(draft, None)) is not None:
         goals.append(asked)
+    if last:
+        if (refused := draw_refused(draft, kind)) is None:
+            return None
+        goals.append(refused[0])
     return VisitPlan("mixed", goals)
 
 
@@ -221,22 +237,37 @@ def repeat_change(trap: Goal) -> Goal:
     )
 
 
-def draw_refused(draft: Draft, names: tuple[str, ...]) -> tuple[str, Goal, Goal] | None:
-    """Draw a goal that must be denied or handed over, with its kind and its feasible twin."""
-    made = {**DENIALS, **TRANSFERS}
-    for at in draft.rng.permutation(len(names)).tolist():
-        pair = made[names[at]](draft)
-        if pair is not None:
-            bad, good = pair
-            if bad.expect == "denied":
-                bad = replace(bad, deny=names[at], insist=int(draft.rng.integers(3)))
-            return names[at], bad, good
-    return None
+def draw_refused(draft: Draft, kind: str) -> Pair | None:
+    """Draw a goal that must be denied or handed over, with its feasible twin."""
+    pair = (DENIALS | TRANSFERS)[kind](draft)
+    if pair is None:
+        return None
+    bad, good = pair
+    if bad.expect == "denied":
+        bad = replace(bad, deny=kind, insist=int(draft.rng.integers(3)))
+    return bad, good
 
 
-REFUSALS = ("no_identity", *DENIALS, *TRANSFERS)
-"""Kinds of visits that are refused, in the full shop."""
+REFUSALS = (("no_identity", *DENIALS), tuple(TRANSFERS))
+"""Kinds of visits of one goal that are refused, in the full shop: denied, and handed over."""
+MIXED_REFUSALS = (tuple(DENIALS), tuple(TRANSFERS))
+"""Kinds of goals that are refused among others (tier 4)."""
 MICRO_REFUSALS = ("cancel_status", "return_status", "lost_parcel")
+
+
+def draw_kinds(groups: Sequence[Sequence[str]], rng: np.random.Generator) -> Iterator[str]:
+    """Yield kinds without end, in a drawn order of which every part keeps the shares.
+
+    Each round holds each kind once. The kinds of a group lie at even distances in it, so that of
+    the first ones, however many, each group has its share to less than one.
+    """
+    while True:
+        places = [
+            ((place + rng.random()) / len(group), str(kind))
+            for group in groups
+            for place, kind in enumerate(rng.permutation(np.array(group)))
+        ]
+        yield from (kind for _, kind in sorted(places))
 
 
 def plan_refusal(draft: Draft, tools: Toolset, kind: str) -> VisitPlan | None:
@@ -245,7 +276,7 @@ def plan_refusal(draft: Draft, tools: Toolset, kind: str) -> VisitPlan | None:
     Args:
         draft: The visit.
         tools: The tools.
-        kind: Why it is refused, one of :data:`REFUSALS`.
+        kind: Why it is refused, one of :data:`REFUSALS` or :data:`MICRO_REFUSALS`.
     """
     if kind == "no_identity":
         good = draw_applied(draft, tools, INTENTS)
@@ -253,14 +284,28 @@ def plan_refusal(draft: Draft, tools: Toolset, kind: str) -> VisitPlan | None:
             return None
         bad = replace(good, expect="denied", deny=kind, fallback=None)
         return VisitPlan(kind, [bad], good, unknown=True)
-    found = draw_refused(draft, (kind,))
-    if found is None or not apply_goal(draft, tools, found[2]):
+    found = draw_refused(draft, kind)
+    if found is None or not apply_goal(draft, tools, found[1]):
         return None
     given = draft.micro and draft.chance(0.5)
-    return VisitPlan(kind, [found[1]], found[2], given=given)
+    return VisitPlan(kind, [found[0]], found[1], given=given)
 
 
-TIERS = {1: plan_tier1, 2: plan_tier2, 3: plan_tier3, 4: plan_tier4, 5: plan_tier5}
+_TIERS = {1: plan_tier1, 2: plan_tier2, 3: plan_tier3, 5: plan_tier5}
+
+
+def plan_visit(draft: Draft, tools: Toolset, tier: int, kind: str) -> VisitPlan | None:
+    """Plan a visit of a tier; None where this customer has no such visit.
+
+    Args:
+        draft: The visit.
+        tools: The tools.
+        tier: Its difficulty.
+        kind: Why it, or one of its goals in tier 4, is refused; empty where nothing is.
+    """
+    if tier == 4:
+        return plan_tier4(draft, tools, kind)
+    return plan_refusal(draft, tools, kind) if kind else _TIERS[tier](draft, tools)
 
 
 def draw_identity(draft: Draft, plan: VisitPlan, tier: int) -> Identity:

@@ -127,8 +127,11 @@ def test_numbers_recited_without_a_look_are_no_answer(task: int) -> None:
         return ", ".join(str(number) for number in range(said - 3, said + 1)) + "."
 
     _, total = verdicts(recite, task)
-    looked = ENV.episode.task.payload.scenario.goals[-1].record in ENV.episode.state.seen
-    assert (said > 0, ENV.episode.state.customer.end) == (True, "stop")
+    goals, state = ENV.episode.task.payload.scenario.goals, ENV.episode.state
+    asked = next(goal for goal in goals if goal.ask and goal.record.isdigit())
+    looked = asked.record in state.seen
+    handed = goals[-1].last().expect == "transferred"
+    assert (said > 0, state.customer.end) == (True, "transfer" if handed else "stop")
     assert total == float(looked)
     assert verdicts(expert, task)[1] == 1.0
 

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 import numpy as np
 import pytest
 from helpers.bad_policies import plays
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turngym.envs.core.errors import DataError
 from turngym.envs.retail.customer.scenario import Scenario, build_call
@@ -24,7 +27,7 @@ from turngym.envs.retail.tasks.generated import DIGESTS, remake_tasks
 from turngym.envs.retail.tasks.make import COUNTS, digest_tasks, make_tasks
 from turngym.envs.retail.tasks.payload import RetailTask, apply_calls, read_task, task_json
 from turngym.envs.retail.tasks.preferences import find_matching
-from turngym.envs.retail.tasks.visit_plans import REFUSALS
+from turngym.envs.retail.tasks.visit_plans import MIXED_REFUSALS, REFUSALS, draw_kinds
 
 SIZES = ("full", "micro")
 ENVS = {size: Retail(size=size) for size in SIZES}
@@ -194,7 +197,60 @@ def test_a_quarter_is_refused_and_every_refused_visit_has_a_feasible_twin() -> N
         assert refused(task) != refused(mate)
         assert scenario(task).identity.user_id == scenario(mate).identity.user_id
     kinds = {task.kind for task in found.values()}
-    assert {*REFUSALS, "several", "mixed", "long"} <= kinds
+    assert {*chain(*REFUSALS), "several", "mixed", "long"} <= kinds
+
+
+@given(st.integers(0, 2**32), st.integers(1, 80), st.integers(0, 40))
+def test_kinds_are_drawn_by_their_shares(seed: int, count: int, skipped: int) -> None:
+    drawn = draw_kinds(REFUSALS, np.random.default_rng(seed))
+    part = list(islice(drawn, skipped, skipped + count))
+    every = [*chain(*REFUSALS)]
+    times = Counter(part)
+    assert max(times.values()) - min(times[kind] for kind in every) <= 2
+    for group in REFUSALS:
+        share = count * len(group) / len(every)
+        assert abs(sum(times[kind] for kind in group) - share) < 2
+    first = list(islice(draw_kinds(REFUSALS, np.random.default_rng(seed)), 19))
+    assert sorted(first) == sorted(every)
+    assert first != list(islice(draw_kinds(REFUSALS, np.random.default_rng(seed + 1)), 19))
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_every_split_has_its_share_of_every_kind(split: str) -> None:
+    """Kinds of single refused visits, and of refused goals among others; who needs a human."""
+    found = tasks("full", split)
+    alone = Counter(task.kind for task in found if task.kind in {*chain(*REFUSALS)})
+    among = Counter(find_refused_kind(task) for task in found if task.kind == "mixed")
+    assert abs(among.pop("") - sum(among.values())) <= 1
+    for groups, times in ((REFUSALS, alone), (MIXED_REFUSALS, among)):
+        every, total = [*chain(*groups)], sum(times.values())
+        assert set(times) <= set(every)
+        if total:
+            assert max(times.values()) - min(times[kind] for kind in every) <= 1
+            human = sum(times[kind] for kind in groups[1])
+            assert abs(human - total * len(groups[1]) / len(every)) < 1
+    assert total > 0  # tier 4 is in every split
+    handed = [t for t in found if any(g.last().expect == "transferred" for g in scenario(t).goals)]
+    assert 0.05 <= len(handed) / len(found) <= 0.08
+    for task in handed:
+        assert scenario(task).goals[-1].last().expect == "transferred"
+
+
+def find_refused_kind(task: RetailTask) -> str:
+    """Return the kind of the goal that is refused; those of humans are told by their words."""
+    words = {
+        "undone": "undo_cancel",
+        "got lost": "lost_parcel",
+        "sister": "foreign_refund",
+        "email": "new_email",
+        "price fell": "price_drop",
+    }
+    for goal in scenario(task).goals:
+        if goal.expect == "denied":
+            return goal.deny
+        if goal.expect == "transferred":
+            return next(kind for word, kind in words.items() if word in goal.about)
+    return ""
 
 
 def test_tiers_are_harder_one_by_one() -> None:
