@@ -104,7 +104,7 @@ def test_suites_are_listed_and_checked(
     assert main(("leaderboard", "suites")) == 0
     listed = capsys.readouterr().out
     assert "micro-v3" in listed
-    assert "standard-v3" in listed
+    assert "standard-v4" in listed
     assert main(("leaderboard", "suites", "--check", suite_file)) == 0
     assert "tiny-v1: 0 of 6 tasks differ" in capsys.readouterr().out
     data = json.loads(Path(suite_file).read_text())

@@ -16,6 +16,7 @@ from turngym.envs.core.registration import (
     all_ids,
     find_environment,
 )
+from turngym.leaderboard.ranking.index import entries_folder
 from turngym.leaderboard.schema.suite import Cell, Slot, Suite
 from turngym.leaderboard.suites.definitions import DRAFTS, draft
 from turngym.leaderboard.suites.digests import find_drifts
@@ -24,6 +25,7 @@ from turngym.leaderboard.suites.files import known_suites, load_suite, suite_ids
 FROZEN = {
     "micro-v3": ("b3ce2c0941f9733cfacdbbc902d0eb7d", 9, 180, 360),
     "standard-v3": ("66537ebf4d6f38f7fb74672773d1075a", 9, 450, 1800),
+    "standard-v4": ("6c8f3f1f5363646670efdc7d6bb02658", 9, 450, 1800),
 }
 
 
@@ -34,14 +36,20 @@ def test_published_suites_never_change(name: str) -> None:
     found = (suite.digest, len(suite.cells), tasks, sum(1 for _ in suite.slots()))
     assert found == FROZEN[name]
     assert suite.id == name
-    made = draft(name)
+    made = draft(next(one for one in DRAFTS if one.startswith(f"{suite.name}-v")))
     assert [(c.key, c.settings, c.tasks, c.trials, c.metric) for c in made.cells] == [
         (c.key, c.settings, c.tasks, c.trials, c.metric) for c in suite.cells
     ]
 
 
 def test_every_published_suite_is_pinned() -> None:
-    assert set(FROZEN) == set(suite_ids()) == set(DRAFTS)
+    assert set(FROZEN) == set(suite_ids())
+    newest = {name.rpartition("-v")[0]: name for name in sorted(FROZEN)}
+    assert set(DRAFTS) == set(newest.values())
+
+
+def test_every_folder_of_entries_is_of_a_known_suite() -> None:
+    assert {path.name for path in entries_folder().iterdir()} <= set(known_suites())
 
 
 def test_micro_holds_every_environment_but_the_mixture() -> None:
