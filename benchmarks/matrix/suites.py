@@ -256,7 +256,7 @@ def _lm(
 
 LM = Suite(
     name="lm",
-    version=6,
+    version=7,
     about="SmolLM2-135M on full environments after imitation: some 270 hours of two cores in all",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=(
@@ -310,7 +310,7 @@ def _full(row: EnvironmentSpec, column: MatrixColumn) -> SuiteEnv:
 
 FULL = Suite(
     name="full",
-    version=3,
+    version=4,
     about="a model of the papers' size with the papers' settings, three seeds, on GPUs",
     recipes=_rows({name: {} for name in _QUICK_RECIPES}),
     envs=_columns("full", _full),
