@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -21,11 +22,12 @@ from ...envs.core.errors import (
     TurngymError,
 )
 from ..models.out_of_memory import memory_full
-from .stopping import StopRules
+from .stopping import StopRules, check_stop
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 StopReason = Literal["stop", "eos", "length"]
+_COLDEST, _HOTTEST = 1e-30, 1e30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +36,8 @@ class Sampling:
 
     Attributes:
         max_tokens: Maximum tokens of one action.
-        temperature: 0 is greedy; log-probabilities are those of the tempered distribution.
+        temperature: 0 is greedy, else from 1e-30 to 1e30, by which float32 can be divided;
+            log-probabilities are those of the tempered distribution.
         top_p: Nucleus mass in (0, 1]; log-probabilities stay those of the full distribution.
         top_k: Keep the k likeliest tokens; 0 keeps all.
         stop: Strings that end an action; the stop string stays in the action.
@@ -51,14 +54,30 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name, low in (("max_tokens", 1), ("top_k", 0), ("top_logprobs", 0)):
-            if getattr(self, name) < low:
+            value = getattr(self, name)
+            if not _is_number(value, int) or value < low:
                 raise BadValueError(
-                    f"Sampling.{name} is {getattr(self, name)}; expected {low} or more."
+                    f"Sampling.{name} is {value!r}; expected an integer, {low} or more."
                 )
-        if self.temperature < 0:
-            raise BadValueError(f"Sampling.temperature is {self.temperature}; expected 0 or more.")
-        if not 0 < self.top_p <= 1:
-            raise BadValueError(f"Sampling.top_p is {self.top_p}; expected a value in (0, 1].")
+        heat = self.temperature
+        if not _is_number(heat, float) or not (heat == 0 or _COLDEST <= heat <= _HOTTEST):
+            raise BadValueError(
+                f"Sampling.temperature is {heat!r}; expected 0 (greedy), or a number from "
+                f"{_COLDEST:g} to {_HOTTEST:g}."
+            )
+        if not _is_number(self.top_p, float) or not 0 < self.top_p <= 1:
+            raise BadValueError(f"Sampling.top_p is {self.top_p!r}; expected a value in (0, 1].")
+        if isinstance(self.stop, list):
+            object.__setattr__(self, "stop", tuple(self.stop))
+        check_stop(self.stop)
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """Return whether a value is a number, of Python or numpy: a whole one where that is asked."""
+    if type(value) is kind:
+        return True
+    kinds = (int, np.integer) if kind is int else (int, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -431,10 +450,11 @@ def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[
         max_context: Maximum tokens that context and action may have together.
 
     Raises:
-        BadValueError: No context, or an id that the model does not have.
+        BadValueError: No context, values that are no integers, or an id that the model does not
+            have.
         ContextFullError: No room for a single token.
     """
-    ids = np.asarray(request.ids, dtype=np.int64)
+    ids = _integers(request.ids)
     if ids.ndim != 1 or not len(ids):
         raise BadValueError(
             f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
@@ -449,6 +469,22 @@ def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[
             "for a single token. Shorten the context."
         )
     return ids, min(request.sampling.max_tokens, room)
+
+
+def _integers(ids: Any) -> Ids:
+    """Return token ids as an array; a cast of numpy's would cut fractions off."""
+    if isinstance(ids, np.ndarray):
+        if ids.dtype.kind not in "iu" and len(ids):
+            raise BadValueError(
+                f"engine: the context is an array of {ids.dtype}; expected integers, token ids."
+            )
+        return ids.astype(np.int64, copy=False)
+    try:
+        return np.asarray(array("q", ids))  # no slower than numpy's own reading of a list
+    except (TypeError, OverflowError) as fault:
+        raise BadValueError(
+            f"engine: the context holds what is no token id ({fault}); expected integers."
+        ) from fault
 
 
 def step_failure(fault: BaseException, settings: str) -> TurngymError:

@@ -20,6 +20,17 @@ _SHORT = 32
 _REMEMBERED = 1 << 14
 
 
+def check_stop(stop: Any) -> None:
+    """Refuse what are no stop strings.
+
+    Raises:
+        BadValueError: Not a tuple of non-empty strings.
+    """
+    texts = isinstance(stop, tuple) and all(isinstance(text, str) and text for text in stop)
+    if not texts:
+        raise BadValueError(f"Sampling.stop is {stop!r}; expected a tuple of non-empty strings.")
+
+
 class StopRules:
     """Finds stop strings without decoding every token of every row.
 
@@ -51,10 +62,7 @@ class StopRules:
         known = self._sets.get(stop)
         if known is not None:
             return known
-        if isinstance(stop, str) or not all(stop):
-            raise BadValueError(
-                f"Sampling.stop is {stop!r}; expected a tuple of non-empty strings."
-            )
+        check_stop(stop)
         row = np.zeros((1, self._vocabulary), dtype=bool)
         row[:] = bool(stop)
         row[0, list(self.eos_ids)] = True

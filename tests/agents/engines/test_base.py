@@ -1,0 +1,57 @@
+"""What is asked of engines: settings of sampling and contexts that make sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from turngym.agents.engines.base import Request, Sampling, check_request
+from turngym.envs.core.errors import BadValueError
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        *(({"temperature": t}, "expected 0 .greedy., or a number") for t in (-1.0, "1", None)),
+        *(({"temperature": float(t)}, "from 1e-30 to 1e.30") for t in ("nan", "inf", "1e-40")),
+        *(({"max_tokens": n}, "expected an integer, 1 or more") for n in (1.5, 0, True, "3")),
+        *(({"top_k": n}, "expected an integer, 0 or more") for n in (2.5, -1, np.float32(2))),
+        *(({"top_p": p}, "a value in .0, 1.") for p in (0.0, float("nan"), "1")),
+        *(({"stop": s}, "tuple of non-empty strings") for s in ("stop", ("",), [""], (3,))),
+    ],
+)
+def test_settings_that_nothing_can_be_sampled_with_are_refused(
+    settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(BadValueError, match=rf"Sampling\.{next(iter(settings))} is .*{words}"):
+        Sampling(**{"max_tokens": 3} | settings)
+
+
+def test_numbers_of_numpy_and_lists_of_stop_strings_are_taken() -> None:
+    stop = ["</answer>", "\n"]
+    given: Any = {"max_tokens": np.int64(3), "temperature": np.float32(0.5), "stop": stop}
+    assert Sampling(**given).stop == ("</answer>", "\n")
+    wanted = Sampling(max_tokens=3, temperature=0.5, stop=tuple(stop))
+    assert hash(Sampling(**given)) == hash(wanted)
+
+
+@pytest.mark.parametrize("ids", [[3.7], [3, 4.0], np.array([3.0]), ["3"], [2**64], [[3]]])
+def test_a_context_of_anything_but_integers_is_refused(ids: Any) -> None:
+    with pytest.raises(BadValueError, match=r"the context .* expected integers"):
+        check_request(Request(ids=ids, sampling=Sampling(max_tokens=2), seed=0), 10, 10)
+
+
+@pytest.mark.parametrize("ids", [[], (), np.array([]), np.zeros((2, 2), np.int64)])
+def test_a_context_of_another_shape_is_refused(ids: Any) -> None:
+    with pytest.raises(BadValueError, match=r"expected \[n\] with at least one token"):
+        check_request(Request(ids=ids, sampling=Sampling(max_tokens=2), seed=0), 10, 10)
+
+
+@pytest.mark.parametrize(
+    "ids", [[3, 4], (3, 4), np.array([3, 4], np.int32), np.array([3, 4], np.uint8)]
+)
+def test_contexts_become_integers_of_64_bits(ids: Any) -> None:
+    found, room = check_request(Request(ids=ids, sampling=Sampling(max_tokens=20), seed=0), 10, 10)
+    assert (found.tolist(), found.dtype, room) == ([3, 4], np.int64, 8)
