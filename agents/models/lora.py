@@ -60,11 +60,13 @@ def with_lora(
 
     Raises:
         MissingExtraError: peft is not installed.
-        BadValueError: The model has no layers of these names.
+        BadValueError: The model has no layers of these names, or one of them is an embedding whose
+            weight is the output layer's as well.
     """
     peft = _peft("LoRA")
     import torch
 
+    _refuse_tied_targets(model, settings.targets)
     targets = "all-linear" if settings.targets == ("all-linear",) else list(settings.targets)
     config = peft.LoraConfig(
         r=settings.rank,
@@ -86,6 +88,41 @@ def with_lora(
     return made.eval()
 
 
+def _refuse_tied_targets(model: Any, targets: tuple[str, ...]) -> None:
+    """Refuse adapters of a weight that two layers share: one of them alone would have them."""
+    tied = _tied_layers(model)
+    for name, module in model.named_modules():
+        found = next((t for t in targets if name == t or name.endswith(f".{t}")), None)
+        if found is not None and id(module) in tied:
+            raise BadValueError(
+                f"LoRA on {type(model).__name__}: the target {found!r} is its {tied[id(module)]}, "
+                "and input embedding and output layer are one weight (tie_word_embeddings), which "
+                "cannot have adapters in one place and none in the other. Possible targets: "
+                f"{', '.join(_linear_names(model, tied))}; or 'all-linear' for all of them."
+            )
+
+
+def _tied_layers(model: Any) -> dict[int, str]:
+    """Return what the layers are that share one weight, by identity; empty where none do."""
+    last = model.get_output_embeddings()  # None of a backbone
+    tied = getattr(model.config.get_text_config(), "tie_word_embeddings", False)
+    if last is None or not tied:
+        return {}
+    return {id(model.get_input_embeddings()): "input embedding", id(last): "output layer"}
+
+
+def _linear_names(model: Any, but: Mapping[int, str]) -> list[str]:
+    from torch import nn
+    from transformers.pytorch_utils import Conv1D
+
+    found = (
+        name
+        for name, m in model.named_modules()
+        if isinstance(m, (nn.Linear, Conv1D)) and id(m) not in but
+    )
+    return sorted({name.rpartition(".")[2] for name in found})
+
+
 def has_adapters(model: Any) -> bool:
     """True for a peft model."""
     return hasattr(model, "peft_config") and hasattr(model, "get_base_model")
@@ -96,9 +133,18 @@ def merged(model: Any) -> Any:
 
     Weights without an adapter are shared with ``model``, those with one are new; ``model`` itself
     is not changed. A model without adapters is returned as it is.
+
+    Raises:
+        BadValueError: There are adapters on a weight that input and output share.
     """
     if not has_adapters(model):
         return model
+    if layer := _adapted_tied_layer(model):
+        raise BadValueError(
+            f"LoRA on {type(model.get_base_model()).__name__}: there are adapters on its {layer}, "
+            "and input embedding and output layer are one weight (tie_word_embeddings): merged, "
+            "both would have them. Train adapters of other layers."
+        )
     return _detached(model).merge_and_unload(safe_merge=True)
 
 
@@ -130,10 +176,7 @@ def has_plain_lora(model: Any) -> bool:
     from peft.utils.other import AuxiliaryTrainingWrapper
 
     base = model.get_base_model()
-    tied = getattr(base.config.get_text_config(), "tie_word_embeddings", False)
-    if tied and isinstance(base.get_output_embeddings(), BaseTunerLayer):
-        return False
-    return not any(
+    return not _adapted_tied_layer(model) and not any(
         isinstance(module, AuxiliaryTrainingWrapper)
         or (
             isinstance(module, BaseTunerLayer)
@@ -146,6 +189,15 @@ def has_plain_lora(model: Any) -> bool:
         )
         for module in base.modules()
     )
+
+
+def _adapted_tied_layer(model: Any) -> str | None:
+    """Return which of the layers that share one weight has adapters; None where none has."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    tied = _tied_layers(model.get_base_model())
+    layers = (m for m in model.modules() if isinstance(m, BaseTunerLayer))
+    return next((tied[id(layer)] for layer in layers if id(layer) in tied), None)
 
 
 class MergedWeights:

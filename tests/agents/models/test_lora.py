@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 from helpers.grown import forest
+from helpers.small_models import model
 from helpers.training_runs import Killed, config, kill_after, numbers, run, small
 from safetensors.torch import load_file
 
 from turngym.agents.models.export import export_merged
 from turngym.agents.models.loading import load_model
-from turngym.agents.models.lora import LoraSettings, with_lora
+from turngym.agents.models.lora import LoraSettings, has_plain_lora, merged_view, with_lora
 from turngym.algos.core.forest import Forest
 from turngym.algos.core.protocols import Credits
 from turngym.algos.core.recipe import Recipe
@@ -27,7 +28,7 @@ from turngym.algos.losses import Clip, Kl, PolicyLoss
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
 from turngym.algos.training.trainer import Trainer
-from turngym.envs.core.errors import DataError
+from turngym.envs.core.errors import BadValueError, DataError
 
 LORA = LoraSettings(rank=4)
 
@@ -127,3 +128,38 @@ def test_adapters_and_whole_weights_are_not_mixed_up(tiny_model: Path, tmp_path:
     whole = Learner(load_model(tiny_model, device="cpu"), grpo(), pad_id=0)
     with pytest.raises(DataError, match=r"holds adapters \(LoRA\), this run trains all weights"):
         load_checkpoint(last, whole)
+
+
+@pytest.mark.parametrize(
+    ("family", "target", "what", "possible"),
+    [
+        ("Qwen2", "lm_head", "output layer", "down_proj, gate_proj, k_proj, o_proj, q_proj"),
+        ("Qwen2", "model.embed_tokens", "input embedding", "up_proj, v_proj; or 'all-linear'"),
+        ("GPT2", "wte", "input embedding", "c_attn, c_fc, c_proj; or 'all-linear'"),
+    ],
+)
+def test_one_of_two_layers_with_the_same_weight_gets_no_adapters(
+    family: str, target: str, what: str, possible: str
+) -> None:
+    """The engine sampled from another policy than the learner trained, by more than a nat."""
+    net = model(family, tie_word_embeddings=True)
+    words = rf"the target '{target}' is its {what}, .*{possible}"
+    with pytest.raises(BadValueError, match=words):
+        with_lora(net, LoraSettings(targets=("c_attn", "q_proj", target)))
+    assert not any("lora_" in name for name, _ in net.named_parameters())
+    with_lora(net, LoraSettings())
+    apart = model("Qwen2", tie_word_embeddings=False)
+    with_lora(apart, LoraSettings(targets=("lm_head", "embed_tokens")))
+
+
+@pytest.mark.parametrize("target", ["lm_head", "embed_tokens"])
+def test_adapters_of_others_on_such_a_layer_are_not_merged(target: str, tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft")
+    model("Qwen2", tie_word_embeddings=True).save_pretrained(tmp_path / "base")
+    config = peft.LoraConfig(r=2, target_modules=[target], task_type="CAUSAL_LM")
+    net = peft.get_peft_model(load_model(tmp_path / "base", device="cpu"), config)
+    net.save_pretrained(tmp_path / "lora", save_embedding_layers=False)
+    assert not has_plain_lora(net)
+    for read in (lambda: merged_view(net), lambda: load_model(tmp_path / "lora", device="cpu")):
+        with pytest.raises(BadValueError, match="are one weight"):
+            read()
