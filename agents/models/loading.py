@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 from .device_memory import prepare_card
-from .lora import base_of, load_adapters, merged
+from .lora import ADAPTER_SETTINGS, base_of, load_adapters, merged
 from .progress_bars import without_progress_bars
 from .registry.fetch import is_registry_model, model_folder
 from .starter_tokenizer import read_starter_tokenizer
@@ -88,7 +88,7 @@ def load_model(
     if own_class and (found := _own(Path(where), dtype, device)) is not None:
         return found
     transformers = _transformers()
-    if (Path(where) / "adapter_config.json").is_file():
+    if (Path(where) / ADAPTER_SETTINGS).is_file():
         return _with_adapters(Path(where), dtype, device)
     _check_folder(where, ("config.json",), "model")
     if Path(where).is_dir() and not any(any(Path(where).glob(p)) for p in _WEIGHT_FILES):
@@ -135,7 +135,7 @@ def _own(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> 
         return None
     from .qwen3 import load_own, why_not_own
 
-    if (folder / "adapter_config.json").is_file() or why_not_own(folder) is not None:
+    if (folder / ADAPTER_SETTINGS).is_file() or why_not_own(folder) is not None:
         return None
     model = load_own(folder, None if dtype == "stored" else resolve_dtype(dtype, place))
     return None if model is None else model.eval()
@@ -150,7 +150,9 @@ def _local(name_or_path: str | Path) -> str:
 
 def _with_adapters(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any:
     base = load_model(base_of(folder), dtype=dtype, device=device)
-    return merged(load_adapters(base, folder)).eval()
+    model = merged(load_adapters(base, folder)).eval()
+    model.name_or_path = str(folder)  # what further adapters are put on
+    return model
 
 
 def check_match(model: Any, tokenizer: Any) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError, MissingExtraError
+from .registry.fetch import name_of_folder
+
+ADAPTER_SETTINGS = "adapter_config.json"
+"""The file that makes a folder one of adapters; it names their base model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +87,7 @@ def with_lora(
             made = peft.get_peft_model(model, config)
         except ValueError as fault:
             raise BadValueError(f"LoRA on {type(model).__name__}: {fault}") from fault
+    made.active_peft_config.base_model_name_or_path = lasting_name(model.name_or_path)
     for weight in made.parameters():
         if weight.requires_grad:  # small steps vanish in half precision
             weight.data = weight.data.float()
@@ -306,15 +312,25 @@ def load_adapters(model: Any, folder: Path | str) -> Any:
         raise BadValueError(f"{folder}: the adapters do not fit: {first[:300]}") from fault
 
 
+def lasting_name(model: str) -> str:
+    """Return how adapters name their base model, so that it is found from elsewhere too.
+
+    Args:
+        model: What it was loaded from: the catalogue's name is that of a folder in a cache, another
+            folder is its whole path; a hub's name stays.
+    """
+    if not model or not Path(model).is_dir():
+        return model
+    return name_of_folder(model) or str(Path(model).resolve())
+
+
 def base_of(folder: Path) -> str:
-    """Name of the base model of a folder with adapters.
+    """Name or folder of the base model of a folder with adapters, as it is found here.
 
     Raises:
-        BadValueError: The folder does not say.
+        BadValueError: The folder does not say, or names a folder that is not here.
     """
-    import json
-
-    path = folder / "adapter_config.json"
+    path = folder / ADAPTER_SETTINGS
     try:
         base = json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"]
     except (OSError, ValueError, KeyError) as fault:
@@ -323,7 +339,13 @@ def base_of(folder: Path) -> str:
         raise BadValueError(
             f"{path}: base_model_name_or_path is empty; write the base model there."
         )
-    return str(base)
+    found = str(base) if Path(base).is_dir() else name_of_folder(base) or str(base)
+    if Path(found).is_absolute() and not Path(found).exists():
+        raise BadValueError(
+            f"{path}: base_model_name_or_path is {found}, and there is no such folder here. Write "
+            "there where the base model lies, or its name in the catalogue or on a hub."
+        )
+    return found
 
 
 def _detached(model: Any) -> Any:

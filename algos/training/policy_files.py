@@ -32,6 +32,7 @@ def save_policy(policy: Any, folder: Path) -> None:
     with without_progress_bars():
         if has_adapters(policy):
             policy.save_pretrained(folder, save_embedding_layers=False)
+            (folder / "README.md").unlink(missing_ok=True)  # peft's page of blanks to fill in
             policy.config.save_pretrained(folder)
         else:
             policy.save_pretrained(folder)

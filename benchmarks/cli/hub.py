@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...agents.models.licences import is_licence
+from ...agents.models.lora import ADAPTER_SETTINGS
+from ...agents.models.registry.catalogue import CATALOGUE
+from ...agents.models.registry.fetch import name_of_folder
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError
 from ...leaderboard.entries_io.files import EPISODES, MANIFEST, EntryFiles
@@ -59,12 +62,39 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
         path.name: path for end in endings for path in sorted(model.glob(end)) if path.is_file()
     }
     found |= {path.name: path for path in sorted(model.iterdir()) if is_licence(path)}
+    if ADAPTER_SETTINGS in found:
+        _name_base(found, source, model)
     if model.parent.parent == source and (source / "config.json").is_file():
         config = _without_paths(read_json(source / "config.json"))
         found["run/config.json"] = json.dumps(config, indent=2).encode()
         found |= {f"run/{name}": source / name for name in OF_RUN if (source / name).is_file()}
         found.setdefault(CARD, _card(source, config).encode())
     return "model", found
+
+
+def _name_base(found: Uploads, source: Path, model: Path) -> None:
+    """Let the adapters among the uploads name their base model as it is named everywhere.
+
+    Raises:
+        DataError: The base is a folder of this machine.
+    """
+    settings = read_json(model / ADAPTER_SETTINGS)
+    base = str(settings.get("base_model_name_or_path") or "")
+    name = base if base in CATALOGUE else name_of_folder(base)
+    if name is None:
+        if Path(base).exists() or base.startswith(("/", ".", "~")) or base.count("/") > 1:
+            raise DataError(
+                f"push {source}: these are adapters of the model in the folder {base!r}, which "
+                "nobody else has. Make one model of both, and push that: turngym merge "
+                f"{source} OUT; turngym push OUT REPO."
+            )
+        name = base  # of a hub
+    if name != base:
+        found[ADAPTER_SETTINGS] = json.dumps(
+            settings | {"base_model_name_or_path": name}, indent=2
+        ).encode()
+    if CARD in found and base in (model / CARD).read_text(encoding="utf-8") and name != base:
+        del found[CARD]  # peft's, with the path
 
 
 def push(repo: str, kind: Kind, uploads: Uploads, *, private: bool, message: str) -> str:

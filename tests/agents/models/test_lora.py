@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.grown import forest
+from helpers.packaged_model import NAME, packaged
 from helpers.small_models import model
 from helpers.training_runs import Killed, config, kill_after, numbers, run, small
 from safetensors.torch import load_file
@@ -27,6 +30,7 @@ from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.losses import Clip, Kl, PolicyLoss
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
+from turngym.algos.training.policy_files import save_policy
 from turngym.algos.training.trainer import Trainer
 from turngym.envs.core.errors import BadValueError, DataError
 
@@ -163,3 +167,63 @@ def test_adapters_of_others_on_such_a_layer_are_not_merged(target: str, tmp_path
     for read in (lambda: merged_view(net), lambda: load_model(tmp_path / "lora", device="cpu")):
         with pytest.raises(BadValueError, match="are one weight"):
             read()
+
+
+def saved(base: Path | str, folder: Path, std: float = 0.2) -> Path:
+    """A checkpoint with adapters that have learned something."""
+    net = with_lora(load_model(base, device="cpu"), LORA)
+    for name, weight in net.named_parameters():
+        if "lora_B" in name:
+            weight.data = (
+                torch.randn(weight.shape, generator=torch.Generator().manual_seed(1)) * std
+            )
+    folder.mkdir()
+    save_policy(net, folder)
+    return folder
+
+
+def written_base(folder: Path) -> str:
+    return json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
+
+
+def test_a_base_in_a_folder_is_found_from_wherever_adapters_are_loaded(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(tiny_model, tmp_path / "base")
+    monkeypatch.chdir(tmp_path)
+    folder = saved("base", tmp_path / "lora")
+    assert written_base(folder) == str(tmp_path / "base")
+    assert not (folder / "README.md").exists()
+    monkeypatch.chdir("/")
+    load_model(folder, device="cpu")
+    shutil.rmtree(tmp_path / "base")
+    with pytest.raises(BadValueError, match=r"adapter_config.json: base_model_name_or_path is .*b"):
+        load_model(folder, device="cpu")
+
+
+def test_a_base_of_the_catalogue_is_looked_for_in_the_cache_of_this_machine(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "there"))
+    base = packaged(tiny_model)
+    folder = saved(base, tmp_path / "lora")
+    assert written_base(folder) == NAME
+    before = load_model(folder, device="cpu").state_dict()
+    settings = json.loads((folder / "adapter_config.json").read_text())
+    for name in (NAME, str(base)):  # the second was written before
+        settings["base_model_name_or_path"] = name
+        (folder / "adapter_config.json").write_text(json.dumps(settings))
+        shutil.rmtree(tmp_path / "there", ignore_errors=True)
+        monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "here"))
+        packaged(tiny_model)
+        after = load_model(folder, device="cpu").state_dict()
+        assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+def test_adapters_on_a_model_with_adapters_name_that_one(tiny_model: Path, tmp_path: Path) -> None:
+    """Their base was the model below both: what the first ones had learned was lost."""
+    first = saved(tiny_model, tmp_path / "first")
+    second = saved(first, tmp_path / "second", std=0.0)
+    assert written_base(second) == str(first)
+    one, two = (load_model(folder, device="cpu").state_dict() for folder in (first, second))
+    assert all(torch.equal(one[name], two[name]) for name in one)

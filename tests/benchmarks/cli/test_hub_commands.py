@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 from helpers.hub_stand_in import TOKEN, Repos, serve_hub
+from helpers.packaged_model import NAME, packaged
 
+from turngym.agents.models.loading import load_model
+from turngym.agents.models.lora import LoraSettings, with_lora
+from turngym.algos.training.policy_files import save_policy
 from turngym.benchmarks.cli.main import main
 
 
@@ -74,6 +78,46 @@ def test_a_run_s_model_goes_there_and_back(
     assert (Path("copy") / "GEMMA_TERMS.html").read_text() == "<p>terms"
     assert not (Path("copy") / ".cache").exists()
     assert main(["pull", "lab/mine", "--out", "copy"]) == 2  # never over what is there
+
+
+def test_adapters_go_there_without_paths_and_are_found_again(
+    hub: Repos,
+    tiny_model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = make_run(tiny_model)
+    found = run / "checkpoints" / "step-000002"
+    monkeypatch.setattr("turngym.benchmarks.cli.push.model_path", lambda *_, **__: str(found))
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "there"))
+    base = packaged(tiny_model)
+    save_policy(with_lora(load_model(base), LoraSettings(rank=2)), found)
+    (found / "model.safetensors").unlink()
+    settings = json.loads((found / "adapter_config.json").read_text())
+    for name in (NAME, str(base)):  # the second as it was written before, with a page of peft's
+        settings["base_model_name_or_path"] = name
+        (found / "adapter_config.json").write_text(json.dumps(settings))
+        assert main(["push", str(run), "lab/mine"]) == 0, capsys.readouterr().err
+        files = hub["models", "lab/mine"]
+        assert json.loads(files["adapter_config.json"])["base_model_name_or_path"] == NAME
+        assert str(tmp_path).encode() not in b"".join(files.values())
+        assert files["README.md"].startswith(b"---\nlibrary_name: transformers")
+        (found / "README.md").write_text(f"---\nbase_model: {base}\n---\n")
+    shutil.move(tmp_path / "there", tmp_path / "here")
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "here"))
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 0, capsys.readouterr().err
+    load_model("copy")
+
+
+def test_adapters_of_a_model_that_nobody_else_has_are_not_sent(
+    hub: Repos, tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("lora").mkdir()
+    save_policy(with_lora(load_model(tiny_model), LoraSettings(rank=2)), Path("lora"))
+    assert main(["push", "lora", "lab/mine"]) == 2
+    assert "turngym merge lora OUT" in capsys.readouterr().err.replace("\n", " ")
+    assert hub == {}
 
 
 def test_what_could_run_code_is_not_fetched(hub: Repos, tiny_model: Path) -> None:
