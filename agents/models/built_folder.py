@@ -7,7 +7,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,34 @@ def build_once(
     return folder
 
 
+@contextmanager
+def whole_or_nothing(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder to write into, whose files are in ``folder`` if nothing goes wrong.
+
+    An error or an interrupt leaves ``folder`` as it was, so that it can be tried again.
+
+    Args:
+        folder: One that is not there yet, or empty.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    there = folder.exists()
+    beside = not there or os.access(folder.parent, os.W_OK)  # else a folder that was given to us
+    home = folder.parent if beside else folder
+    with tempfile.TemporaryDirectory(dir=home, prefix=f".{folder.name}-partial-") as scratch:
+        draft = Path(scratch) / "draft"
+        draft.mkdir()
+        yield draft
+        if not there:
+            os.replace(draft, folder)
+        else:  # somebody may be in it
+            for path in sorted(draft.iterdir()):
+                shutil.move(path, folder / path.name)
+
+
 def seal(folder: Path, manifest: str, about: Mapping[str, Any]) -> None:
-    """Write a folder's manifest: what it is, and a checksum of every file."""
-    files = {path.name: checksum(path) for path in sorted(folder.iterdir())}
+    """Write a folder's manifest: what it is, and a checksum of every file, in folders too."""
+    written = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {path.relative_to(folder).as_posix(): checksum(path) for path in written}
     text = json.dumps({**about, "files": files}, indent=2, default=str) + "\n"
     (folder / manifest).write_text(text, encoding="utf-8")
 

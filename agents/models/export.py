@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...envs.core.errors import BadValueError
+from .built_folder import whole_or_nothing
 from .licences import keep_licences, keep_licences_of
 from .loading import load_model, load_tokenizer
 from .lora import merged
@@ -35,10 +36,11 @@ def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> P
         raise BadValueError(f"{out}: exists and is not an empty folder; choose a new one.")
     model = merged(load_model(folder, dtype="float32", device=device))
     model = model.to(_saved_dtype(folder))
-    model.save_pretrained(out)
-    load_tokenizer(folder, pad="eos").save_pretrained(out)
-    keep_licences(folder, out)
-    keep_licences_of(model, out)
+    with whole_or_nothing(out) as draft:
+        model.save_pretrained(draft)
+        load_tokenizer(folder, pad="eos").save_pretrained(draft)
+        keep_licences(folder, draft)
+        keep_licences_of(model, draft)
     return out
 
 

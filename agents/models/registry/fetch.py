@@ -43,7 +43,7 @@ class CachedModel:
     @property
     def size(self) -> int:
         """Return the bytes of its files."""
-        return sum(path.stat().st_size for path in self.folder.iterdir())
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
 
 def is_registry_model(name: str | Path) -> bool:

@@ -1,0 +1,86 @@
+"""Model folders: whole or not at all, every file of them checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from turngym.agents.models import export
+from turngym.agents.models.built_folder import build_once, is_intact, whole_or_nothing
+from turngym.agents.models.export import export_merged
+from turngym.agents.models.loading import load_model
+from turngym.agents.models.lora import LoraSettings, with_lora
+from turngym.algos.training.policy_files import save_policy
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_files_in_folders_are_sealed_and_checked_too(tmp_path: Path) -> None:
+    """A tokenizer with several templates writes some of them into a folder."""
+    inner = Path("additional_chat_templates") / "tool_use.jinja"
+
+    def build(draft: Path) -> dict[str, int]:
+        (draft / "weights").write_text("w")
+        (draft / inner).parent.mkdir()
+        (draft / inner).write_text("{{ tools }}")
+        return {"version": 1}
+
+    folder = build_once(tmp_path / "m", "manifest.json", build, "a model")
+    assert is_intact(folder, "manifest.json")
+    for spoil in ((folder / inner).unlink, lambda: (folder / inner).write_text("other")):
+        spoil()
+        assert not is_intact(folder, "manifest.json")
+        build_once(folder, "manifest.json", build, "a model")
+        assert (folder / inner).read_text() == "{{ tools }}"
+
+
+def interrupted(out: Path) -> None:
+    with whole_or_nothing(out) as draft:
+        (draft / "half").write_text("x")
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_error_leaves_the_folder_as_it_was(tmp_path: Path, there: bool) -> None:
+    out = tmp_path / "new" / "out"
+    if there:
+        out.mkdir(parents=True)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(out)
+    assert names(out.parent) == ["out"] * there
+    with whole_or_nothing(out) as draft:
+        (draft / "sub").mkdir()
+        (draft / "sub" / "file").write_text("x")
+    assert names(out.parent) == ["out", "out/sub", "out/sub/file"]
+
+
+def test_a_folder_in_a_place_that_cannot_be_written_is_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with whole_or_nothing(out) as draft:
+        assert out in draft.parents
+        (draft / "file").write_text("x")
+    assert names(out) == ["file"]
+
+
+def test_a_merge_that_fails_can_be_tried_again(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, out = tmp_path / "lora", tmp_path / "out"
+    folder.mkdir()
+    save_policy(with_lora(load_model(tiny_model), LoraSettings(rank=2)), folder)
+    read = export.load_tokenizer
+    monkeypatch.setattr(export, "load_tokenizer", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        export_merged(folder, out)
+    assert not out.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["lora"]
+    monkeypatch.setattr(export, "load_tokenizer", lambda _, **more: read(tiny_model, **more))
+    export_merged(folder, out)
+    load_model(out)
