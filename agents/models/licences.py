@@ -9,15 +9,27 @@ from typing import Any
 
 _NAMES = ("LICEN[CS]E*", "NOTICE*", "COPYING*", "*TERMS*", "*USE_POLICY*")
 """Of licences, terms of use and notices, in capitals, without their ending."""
-_ENDINGS = ("", ".txt", ".md", ".html", ".rst")
+_TEXTS = ("", ".txt", ".md", ".html", ".rst")
+_LICENCES = (".mit", ".apache", ".bsd", ".gpl", ".lgpl", ".lesser", ".agpl", ".mpl")
 _MOST_BYTES = 1 << 20
+
+
+def is_licence_name(name: str) -> bool:
+    """Return whether a file is called as licences, terms of use and notices are.
+
+    Args:
+        name: ``LICENSE-MIT``, ``LICENSE.Apache-2.0``, ``USE_POLICY.md``; folders in front do not
+            matter.
+    """
+    path = Path(name)
+    ending = path.suffix.lower()
+    text = ending in (*_TEXTS, *_LICENCES) or ending[1:].isdigit()  # of a version
+    return text and any(fnmatchcase(path.stem.upper(), named) for named in _NAMES)
 
 
 def is_licence(path: Path) -> bool:
     """Return whether a file of a model folder is a licence, terms of use or a notice."""
-    named = any(fnmatchcase(path.stem.upper(), name) for name in _NAMES)
-    text = path.suffix.lower() in _ENDINGS
-    return named and text and path.is_file() and path.stat().st_size <= _MOST_BYTES
+    return is_licence_name(path.name) and path.is_file() and path.stat().st_size <= _MOST_BYTES
 
 
 def keep_licences(source: str | Path, folder: Path) -> None:

@@ -7,10 +7,13 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from ...agents.models.licences import is_licence
+from ...agents.models.built_folder import whole_or_nothing
+from ...agents.models.licences import is_licence, is_licence_name
 from ...agents.models.lora import ADAPTER_SETTINGS
 from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import name_of_folder
@@ -28,11 +31,12 @@ OF_RUN = ("metrics.jsonl", "result.json", "curve.png")
 FETCHED: Mapping[Kind, tuple[str, ...]] = {
     "model": (
         *("*.json", "*.jsonl", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.md", "*.png"),
-        *("*.html", "LICEN[CS]E", "NOTICE", "COPYING"),
+        "*.html",
     ),
     "entry": ("*.json", "*.jsonl", "*.md"),
 }
-"""What is fetched: nothing that runs code when it is read, as pickles do."""
+"""What is sent and fetched beside licence texts: nothing that runs code when it is read, as pickles
+do."""
 Uploads = dict[str, Path | bytes]
 
 
@@ -117,7 +121,7 @@ def push(repo: str, kind: Kind, uploads: Uploads, *, private: bool, message: str
 
 
 def pull(repo: str, kind: Kind, out: Path, revision: str | None) -> list[Path]:
-    """Fetch a model or an entry into a folder; return the files.
+    """Fetch a model or an entry into a folder; return the files. After an error there are none.
 
     Raises:
         BadValueError: The hub refuses, or cannot be reached.
@@ -125,24 +129,38 @@ def pull(repo: str, kind: Kind, out: Path, revision: str | None) -> list[Path]:
         MissingExtraError: huggingface_hub is not installed.
     """
     hub = _hub()
-    with _hub_errors(f"pull {repo}"):
-        hub.snapshot_download(
-            repo,
-            repo_type=REPO_TYPES[kind],
-            revision=revision,
-            local_dir=out,
-            allow_patterns=list(FETCHED[kind]),
-            endpoint=_endpoint(),
-        )
-    shutil.rmtree(out / ".cache", ignore_errors=True)  # the library's notes
-    if kind == "model" and not any(out.glob("*.safetensors")):
+    with whole_or_nothing(out) as draft:
+        with _hub_errors(f"pull {repo}"):
+            about = hub.HfApi(endpoint=_endpoint()).repo_info(
+                repo, repo_type=REPO_TYPES[kind], revision=revision
+            )
+            names = [file.rfilename for file in about.siblings or ()]
+            hub.snapshot_download(
+                repo,
+                repo_type=REPO_TYPES[kind],
+                revision=about.sha,
+                local_dir=draft,
+                allow_patterns=[escape(name) for name in names if _is_fetched(name, kind)],
+                endpoint=_endpoint(),
+            )
+        shutil.rmtree(draft / ".cache", ignore_errors=True)  # the library's notes
+        _check_pulled(repo, kind, draft)
+    return sorted(path for path in out.rglob("*") if path.is_file())
+
+
+def _is_fetched(name: str, kind: Kind) -> bool:
+    licence = kind == "model" and is_licence_name(name)
+    return licence or any(fnmatchcase(name, pattern) for pattern in FETCHED[kind])
+
+
+def _check_pulled(repo: str, kind: Kind, folder: Path) -> None:
+    if kind == "model" and not any(folder.glob("*.safetensors")):
         raise DataError(f"pull {repo}: it holds no model as safetensors.")
     if kind == "entry":
         try:
-            EntryFiles(out).manifest()
+            EntryFiles(folder).manifest()
         except Refused as refusal:
             raise DataError(f"pull {repo}: {refusal.refusal.message}") from refusal
-    return sorted(path for path in out.rglob("*") if path.is_file())
 
 
 def _endpoint() -> str | None:

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from urllib.parse import unquote
 
 from helpers.http_servers import QuietServer
 
 TOKEN = "hf_stand_in"
 Repos = dict[tuple[str, str], dict[str, bytes]]
 """Files by name, by kind (models, datasets) and name of the repository."""
-_API = re.compile(r"/api/(models|datasets)/([\w.-]+/[\w.-]+)(?:/(preupload|commit|revision)/main)?")
+_API = re.compile(r"/api/(models|datasets)/([\w.-]+/[\w.-]+)(?:/(preupload|commit|revision)/\w+)?")
 _TREE = re.compile(r"/api/(models|datasets)/([\w.-]+/[\w.-]+)/tree/[^/]+")
 _FILE = re.compile(r"/(datasets/)?([\w.-]+/[\w.-]+)/resolve/[^/]+/(.+)")
 COMMIT = "1" * 40
@@ -59,7 +60,7 @@ class _Hub(BaseHTTPRequestHandler):
             self._answer(404, {"error": f"no {self.path}"})
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
+        path = unquote(self.path.partition("?")[0])
         if match := _FILE.fullmatch(path):
             files = self.repos.get(((match[1] or "models/").strip("/"), match[2]), {})
             if match[3] not in files:

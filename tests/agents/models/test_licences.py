@@ -33,7 +33,9 @@ def texts(folder: Path) -> dict[str, str]:
     ("name", "kept"),
     [
         *((name, True) for name in (*TEXTS, "licence.txt", "LICENSE-MIT", "USE_POLICY.md")),
+        *((name, True) for name in ("LICENSE.Apache-2.0", "LICENSE.MIT", "COPYING.LESSER")),
         *((name, False) for name in ("license.py", "config.json", "README.md", "terms.bin")),
+        *((name, False) for name in ("LICENSE.pkl", "MIT", "notice.1x")),
     ],
 )
 def test_names_of_licence_texts(name: str, kept: bool, tmp_path: Path) -> None:

@@ -127,6 +127,36 @@ def test_what_could_run_code_is_not_fetched(hub: Repos, tiny_model: Path) -> Non
     assert {path.suffix for path in Path("copy").iterdir()} <= {".json", ".safetensors", ".jinja"}
 
 
+def test_licence_texts_are_fetched_as_they_are_sent(hub: Repos, tiny_model: Path) -> None:
+    texts = {"LICENSE-MIT", "USE_POLICY", "GEMMA_TERMS", "NOTICE", "COPYING", "LICENSE.Apache-2.0"}
+    shutil.copytree(tiny_model, "mine")
+    for name in (*texts, "license.py", "LICENSE.bin"):
+        (Path("mine") / name).write_text(name)
+    assert main(["push", "mine", "lab/mine"]) == 0
+    hub["models", "lab/mine"] |= {"license.py": b"1", "LICENSE.bin": b"1", "[a]*.json": b"{}"}
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 0
+    sent = {path.name for path in tiny_model.iterdir()} | texts
+    assert {path.name for path in Path("copy").iterdir()} == sent | {"[a]*.json"}
+    assert (Path("copy") / "USE_POLICY").read_text() == "USE_POLICY"
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_pull_that_fails_can_be_tried_again(
+    hub: Repos, tiny_model: Path, there: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {path.name: path.read_bytes() for path in tiny_model.iterdir()}
+    hub["models", "lab/mine"] = {k: v for k, v in files.items() if "safetensors" not in k}
+    if there:
+        Path("copy").mkdir()
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 2
+    assert "holds no model as safetensors" in capsys.readouterr().err
+    assert [path.name for path in Path().iterdir()] == ["copy"] * there
+    hub["models", "lab/mine"] = files
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 0
+    assert {path.name for path in Path("copy").iterdir()} == files.keys()
+    assert [path.name for path in Path().iterdir()] == ["copy"]
+
+
 def test_an_entry_goes_there_and_back_and_is_verified(
     hub: Repos, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
