@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +15,9 @@ from ...envs.core.errors import DataError, MissingExtraError
 from ...envs.tools.retrieval.index.manifest import corpus_digest
 
 _PREFIXES = {"query": "query: ", "passage": "passage: "}
+_E5 = re.compile(r"(^|[-_])e5([-_]|$)", re.IGNORECASE)
+_SNAPSHOTS = "snapshots"
+"""Folder of a hub's cache in ``models--ORGANISATION--NAME``; those in it are called as commits."""
 _WEIGHTS = ("*.safetensors", "*.bin")
 
 
@@ -24,8 +29,8 @@ class Encoder:
 
     Args:
         path: The model's folder.
-        query_prefix: Put before queries; None means ``"query: "`` for models with "e5" in the
-            folder's name (as Search-R1 does), else nothing.
+        query_prefix: Put before queries; None means ``"query: "`` for E5 models (as Search-R1
+            does), else nothing: see :func:`is_e5`.
         passage_prefix: Put before passages; None likewise with ``"passage: "``.
         max_length: Tokens that are looked at; longer texts are cut.
         batch_size: Texts per pass.
@@ -70,14 +75,14 @@ class Encoder:
             raise DataError(f"{path}: cannot be loaded as an encoder ({error}).") from None
         self._model.max_seq_length = max_length
         self.batch_size = batch_size
-        is_e5 = "e5" in self.path.name.lower()
+        e5 = is_e5(self.path)
         self.prefixes = {
             "query": query_prefix,
             "passage": passage_prefix,
         }
         for role, standard in _PREFIXES.items():
             if self.prefixes[role] is None:
-                self.prefixes[role] = standard if is_e5 else ""
+                self.prefixes[role] = standard if e5 else ""
         self.dim = len(self.encode(["dimension"], "query")[0])
 
     def encode(self, texts: Sequence[str], role: Literal["query", "passage"]) -> np.ndarray:
@@ -91,6 +96,26 @@ class Encoder:
             show_progress_bar=False,
         )
         return np.asarray(vectors, dtype=np.float32)
+
+
+def is_e5(folder: Path) -> bool:
+    """Return whether a model folder is E5's: ``e5`` is a part of its own of the model's name.
+
+    The name is the folder's, or the hub's where the folder is in the cache of its library; and what
+    ``config.json`` says that the model was loaded from, which a copy under another name keeps.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        config = {}
+    origin = config.get("_name_or_path") if isinstance(config, dict) else None
+    return any(_E5.search(_model_name(Path(path))) for path in (folder, origin or ""))
+
+
+def _model_name(path: Path) -> str:
+    """Return the last part of a model's name by its folder, or by its name on a hub."""
+    own = path.parent.parent if path.parent.name == _SNAPSHOTS else path
+    return own.name.rpartition("--")[2]
 
 
 def encoder_digest(path: str | Path) -> str:
