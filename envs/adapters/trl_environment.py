@@ -78,9 +78,12 @@ def to_python_type(schema: Mapping[str, Any]) -> Any:
         return Literal[schema["const"]]
     if "anyOf" in schema:
         return Union[tuple(to_python_type(option) for option in schema["anyOf"])]  # noqa: UP007
-    if schema.get("type") == "array":
+    kind = schema.get("type", "")
+    if isinstance(kind, (list, tuple)):
+        return Union[tuple(to_python_type({**schema, "type": one}) for one in kind)]  # noqa: UP007
+    if kind == "array":
         return list[to_python_type(schema["items"])] if "items" in schema else list
-    return _TYPES.get(schema.get("type", ""), dict)
+    return _TYPES.get(kind, dict)
 
 
 WHERE = "the TRL adapter"

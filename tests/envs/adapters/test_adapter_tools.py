@@ -120,6 +120,12 @@ def test_methods_have_the_types_of_their_schemas() -> None:
         ({"enum": ["a", "b"], "type": "string"}, Literal["a", "b"]),
         ({"const": 3}, Literal[3]),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, str | None),
+        ({"type": ["string", "null"], "description": "a name"}, str | None),
+        ({"type": ["integer"]}, int),
+        (
+            {"type": ["array", "null"], "items": {"type": ["integer", "null"]}},
+            list[int | None] | None,
+        ),
     ],
 )
 def test_python_types(schema: dict[str, Any], expected: Any) -> None:
