@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -111,6 +112,12 @@ class Conversation:
         for name, value in self._info["reward_terms"].items():
             self.terms[name] = self.terms.get(name, 0.0) + value
         return Reply(observation, reward, terminated or truncated, self._info)
+
+    async def act_beside(self, action: str) -> Reply:
+        """Take an action as :meth:`act`; an environment that waits does so off the event loop."""
+        if self.env.blocking:
+            return await asyncio.to_thread(self.act, action)
+        return self.act(action)
 
     @property
     def info(self) -> Info:

@@ -11,6 +11,7 @@ is an error of the episode, which verifiers tries again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,11 +89,11 @@ class TextEnvironment(vf.Env[TextEnvironmentConfig]):
         """Play one episode."""
         row = task.data.row
         talk = Conversation(row["env_id"], row["settings"], where=WHERE)
-        talk.start(row)
+        await asyncio.to_thread(talk.start, row)
         async with agents.agent.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:
-                reply = talk.act(segment.last_reply)
+                reply = await talk.act_beside(segment.last_reply)
                 if reply.done:
                     break
                 segment = await interaction.turn(reply.text)

@@ -63,7 +63,7 @@ class TextEnvAgentLoop(AgentLoopBase):
         scores: list[float] = []
         request = uuid4().hex
         while len(path.mask) < room:
-            action = await self._generate(path, sampling_params, request)
+            action = await self._generate(path, sampling_params, request, room)
             reply = await _step(talk, action, path)
             scores.append(reply.reward)
             if reply.done:
@@ -71,24 +71,32 @@ class TextEnvAgentLoop(AgentLoopBase):
             await self._observe(path, reply.text)
         return self._output(path, talk, scores, room)
 
-    async def _generate(self, path: _Path, sampling: Mapping[str, Any], request: str) -> str:
-        """Sample a reply; its ids go to the path as they are."""
+    async def _generate(
+        self, path: _Path, sampling: Mapping[str, Any], request: str, room: int
+    ) -> str:
+        """Sample a reply; its ids go to the path as they are, up to the response length.
+
+        verl bounds prompt and reply together, so that a reply behind a short prompt may be longer.
+        What is cut off is not trained on, so that the environment must not see it either.
+        """
         begin = perf_counter()
         output = await self.server_manager.generate(
             request_id=request, prompt_ids=path.ids, sampling_params=dict(sampling)
         )
         path.seconds["generate_sequences"] += perf_counter() - begin
+        left = room - len(path.mask)
+        ids, logps = output.token_ids[:left], (output.log_probs or [])[:left]
         known = path.logps if path.mask else ([] if output.log_probs else None)
         merged, path.mask, path.logps = await self.ct_merge_assistant_token(
             path.ids,
-            output.token_ids,
+            ids,
             path.mask,
             known,
-            assistant_logprobs=output.log_probs or None,
+            assistant_logprobs=logps or None,
         )
         path.ids = merged.token_ids
         path.replies += 1
-        action = self.tokenizer.decode(output.token_ids, skip_special_tokens=True)
+        action = self.tokenizer.decode(ids, skip_special_tokens=True)
         path.messages.append({"role": "assistant", "content": action})
         return action
 
@@ -129,6 +137,6 @@ class TextEnvAgentLoop(AgentLoopBase):
 async def _step(talk: Conversation, action: str, path: _Path) -> Reply:
     """Step the environment; one that waits for a server does so off the event loop."""
     begin = perf_counter()
-    reply = await asyncio.to_thread(talk.act, action) if talk.env.blocking else talk.act(action)
+    reply = await talk.act_beside(action)
     path.seconds["tool_calls"] += perf_counter() - begin
     return reply

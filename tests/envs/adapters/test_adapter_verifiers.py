@@ -32,6 +32,7 @@ from helpers.http_servers import QuietServer
 
 from turngym.envs.adapters import conversation
 from turngym.envs.core.errors import BadValueError, EnvFault, MissingExtraError
+from turngym.envs.search_qa.env import SearchQA
 
 
 def stub() -> dict[str, ModuleType]:
@@ -129,6 +130,36 @@ def test_an_agent_that_stops_early_keeps_what_it_earned(stubbed: Any) -> None:
     seat = run(stubbed, tasks(stubbed, "ScienceWorld-v0")[1], direct.actions[:1])
     assert seat.info == {"status": "running"}
     assert sum(seat.rewards.values()) < direct.total
+
+
+def test_an_environment_that_waits_does_not_hold_the_others_up(
+    stubbed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: dict[str, list[bool]] = {"start": [], "act": []}
+    own = {name: getattr(conversation.Conversation, name) for name in threads}
+
+    def on(name: str) -> Any:
+        def call(talk: Any, *given: Any) -> Any:
+            threads[name].append(threading.current_thread() is threading.main_thread())
+            return own[name](talk, *given)
+
+        return call
+
+    direct = played("SearchQA-v0")
+    task = tasks(stubbed, "SearchQA-v0")[1]
+    for name in threads:
+        monkeypatch.setattr(conversation.Conversation, name, on(name))
+    make = SearchQA.__init__
+    for waits in (False, True):
+
+        def made(env: Any, *given: Any, waits: bool = waits, **settings: Any) -> None:
+            make(env, *given, **settings)
+            env.blocking = waits
+
+        monkeypatch.setattr(SearchQA, "__init__", made)
+        run(stubbed, task, direct.actions)
+    n = len(direct.actions)
+    assert threads == {"start": [False, False], "act": [True] * n + [False] * n}
 
 
 def test_refusals(stubbed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

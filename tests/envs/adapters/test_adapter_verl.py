@@ -172,6 +172,30 @@ def test_the_response_length_ends_the_trajectory(adapter: Any) -> None:
     assert len(server.prompts) == 1
 
 
+@pytest.mark.parametrize("logps", [True, False])
+def test_the_environment_gets_as_much_of_a_reply_as_is_trained_on(
+    adapter: Any, logps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens, direct = tokenizer(), played("SearchQA-v0")
+    row = verl_rows("SearchQA-v0", 2, split="dev", seed=5, settings=MICRO)[1]
+    stepped: list[str] = []
+    act = conversation.Conversation.act
+    monkeypatch.setattr(
+        conversation.Conversation, "act", lambda talk, a: (stepped.append(a), act(talk, a))[1]
+    )
+    answer = direct.actions[-1]
+    whole = len(tokens.encode(answer))
+    for room in (whole, whole - 3):  # of the first, the end mark alone is cut off
+        out = run(adapter, row, Server(tokens, [answer], logps), tokens, room=room)
+        assert (
+            stepped.pop() == tokens.decode(out.response_ids) == answer[: len(answer) - whole + room]
+        )
+        assert out.response_mask == [1] * room
+        assert out.response_logprobs is None or len(out.response_logprobs) == room
+        assert (out.extra_fields["status"] == "solved") is (room == whole)
+        assert (out.reward_score > 0) is (room == whole)
+
+
 def test_a_broken_world_raises(adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     start = conversation.Conversation.start
 
