@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from ...envs.core.env import TextEnv
@@ -18,9 +22,10 @@ from ...envs.core.errors import BadValueError, DataError
 from ..scripted import text_env
 from .features import StateActions, TextTable
 from .network import DrrnNetwork
-from .settings import DRRN_FILE
+from .settings import DRRN_FILE, DrrnSettings
 
 WEIGHTS = "drrn.safetensors"
+_SHAPE = "settings"
 
 
 class EpisodeReader:
@@ -111,13 +116,21 @@ def choose(
 def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -> None:
     """Write a network and how it was trained.
 
+    A network that is in the folder is replaced whole, by the file of the weights: that says their
+    shape as well, so that a kill between the two files leaves one network or the other.
+
     Raises:
         BadValueError: The folder cannot be written.
     """
+    shape = {_SHAPE: json.dumps(asdict(network.settings))}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        DRRN_FILE.write(folder, network.settings, training)
-        save_file(dict(network.state_dict()), folder / WEIGHTS)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
+            draft = Path(scratch)
+            DRRN_FILE.write(draft, network.settings, training)
+            save_file(dict(network.state_dict()), draft / WEIGHTS, metadata=shape)
+            for name in (WEIGHTS, DRRN_FILE.name):
+                os.replace(draft / name, folder / name)
     except OSError as fault:
         raise BadValueError(f"{folder}: cannot write the DRRN there ({fault.strerror}).") from fault
 
@@ -130,11 +143,19 @@ def load_drrn(folder: str | Path) -> DrrnNetwork:
         DataError: A broken file, or weights of another shape.
     """
     folder = Path(folder).expanduser()
-    network = DrrnNetwork(DRRN_FILE.read(folder))
+    settings = DRRN_FILE.read(folder)
     try:
+        network = DrrnNetwork(_settings_of_weights(folder / WEIGHTS) or settings)
         network.load_state_dict(load_file(folder / WEIGHTS))
-    except (OSError, SafetensorError, RuntimeError) as fault:
+    except (OSError, SafetensorError, RuntimeError, ValueError, TypeError) as fault:
         raise DataError(
             f"{folder / WEIGHTS}: not the weights of this DRRN ({fault}); train it again."
         ) from fault
     return network.eval()
+
+
+def _settings_of_weights(path: Path) -> DrrnSettings | None:
+    """Return the shape that a file of weights says it has; None of one from before it did."""
+    with safe_open(str(path), framework="pt") as file:
+        shape = (file.metadata() or {}).get(_SHAPE)
+    return None if shape is None else DrrnSettings(**json.loads(shape))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from turngym.agents.drrn.features import MAX_WORDS, StateActions, TextTable
 from turngym.agents.drrn.memory import ReplayMemory, Transition
@@ -19,6 +21,7 @@ from turngym.algos.training.supervised.drrn import _learn, train_drrn
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 
 SMALL = DrrnSettings(buckets=64, embedding=8, hidden=8)
+SMALL_GRU = DrrnSettings(encoder="gru", buckets=32, embedding=8, hidden=12, history=2)
 
 
 def network(encoder: str = "bag") -> DrrnNetwork:
@@ -130,6 +133,41 @@ def test_saved_and_loaded(tmp_path: Path, encoder: str) -> None:
     env = gym.make("Password-v0")
     played = [run_episode(env, DrrnPolicy(n), seed=0).actions for n in (net, again)]
     assert played[0] == played[1]
+
+
+@pytest.mark.parametrize("kill_at", [0, 1, 2])
+def test_a_kill_between_two_files_leaves_one_network_or_the_other(
+    tmp_path: Path, kill_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = network(), DrrnNetwork(SMALL_GRU)
+    save_drrn(old, tmp_path, {"steps": 1})
+    replace, left = os.replace, [kill_at]
+
+    def killed(source: Path, target: Path) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", killed)
+    if kill_at < 2:
+        with pytest.raises(KeyboardInterrupt):
+            save_drrn(new, tmp_path, {"steps": 2})
+    else:
+        save_drrn(new, tmp_path, {"steps": 2})
+    monkeypatch.undo()
+    found, wanted = load_drrn(tmp_path), new if kill_at else old
+    assert found.settings == wanted.settings
+    weights = wanted.state_dict()
+    assert all(torch.equal(w, weights[name]) for name, w in found.state_dict().items())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["drrn.json", "drrn.safetensors"]
+
+
+def test_weights_that_do_not_say_their_shape_are_read_by_the_settings(tmp_path: Path) -> None:
+    net = DrrnNetwork(SMALL_GRU)
+    save_drrn(net, tmp_path, {})
+    save_file(dict(net.state_dict()), tmp_path / "drrn.safetensors")  # as it was written before
+    assert load_drrn(tmp_path).settings == SMALL_GRU
 
 
 def test_folders_that_hold_none(tmp_path: Path) -> None:
