@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 from collections.abc import Collection, Iterator, Sequence
@@ -76,7 +77,7 @@ def output_file(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_dir():
         raise BadValueError(f"{path}: is a folder; expected a file to write.")
-    _make_folder(path.parent)
+    make_folder(path.parent)
     return path
 
 
@@ -89,15 +90,21 @@ def new_folder(name: str) -> Path:
     path = Path(name).expanduser()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadValueError(f"--out {path}: holds files; choose a new folder, or empty this one.")
-    _make_folder(path.parent)
+    make_folder(path.parent)
     return path
 
 
-def _make_folder(path: Path) -> None:
+def make_folder(path: Path) -> Path:
+    """Make a folder and return its path; one that is there stays as it is.
+
+    Raises:
+        BadValueError: It cannot be made, or is a file.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadValueError(f"{path}: cannot be a folder ({error.strerror}).") from error
+    return path
 
 
 def given(options: object, *names: str) -> dict[str, Any]:
@@ -196,6 +203,10 @@ def bind_socket(host: str, port: int, command: str) -> socket.socket:
     except (OSError, UnicodeError) as fault:
         if bound is not None:
             bound.close()
+        if getattr(fault, "errno", None) == errno.EADDRINUSE:
+            raise BadValueError(
+                f"port {port} of {host} is in use; choose another with --port."
+            ) from None
         why = getattr(fault, "strerror", None) or str(fault)
         raise BadValueError(
             f"turngym {command}: cannot listen on {host}:{port} ({why}); choose another --host or "

@@ -16,7 +16,7 @@ from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.suite import Cell, Suite
 from ...leaderboard.suites.digests import make_cell_env, with_digests
 from ...leaderboard.suites.files import write_suite
-from .arguments import Repeated, plugin_words, values
+from .arguments import Repeated, make_folder, plugin_words, values
 from .tables import escape, say
 
 
@@ -57,7 +57,7 @@ def run(command: Command) -> None:
         BadValueError: The split holds less tasks, or a number is out of range.
         DataError: The file holds another suite.
     """
-    row = find_environment(command.env)
+    row, out = find_environment(command.env), make_folder(Path(command.out).expanduser())
     cell = make_form(
         Cell,
         "freeze",
@@ -90,7 +90,7 @@ def run(command: Command) -> None:
     )
     with reporter().bar("freezing") as bar:
         suite = with_digests(draft, lambda done, count: bar.update(done / count))
-    path = write_suite(suite, Path(command.out).expanduser())
+    path = write_suite(suite, out)
     say(f"{escape(suite.id)}: {wanted} tasks, digest {suite.digest[:8]}, in {escape(str(path))}")
     file, plugins = escape(str(path)), escape(plugin_words())
     about = "--name … --organisation … --licence …"

@@ -33,7 +33,7 @@ from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import freeze, rerun
-from .arguments import Repeated, output_file
+from .arguments import Repeated, bind_socket, make_folder, output_file
 from .submit import scripted_episodes
 from .tables import board_table, escape, say, scores_table, self_table, suites_table
 
@@ -309,6 +309,7 @@ def write_references(action: Reference) -> None:
     for folder in folders:
         if folder.exists() and not action.overwrite:
             raise DataError(f"{folder}: exists; --overwrite replaces it.")
+    make_folder(root / suite.id)
     for name, folder in zip(chosen, folders, strict=True):
         _write_reference(name, suite, folder)
         say(f"wrote {folder}")
@@ -317,6 +318,7 @@ def write_references(action: Reference) -> None:
 def rebuild_index(action: Index) -> None:
     """Rebuild the index."""
     root, database = _folder(action.entries), _database(action.db)
+    make_folder(database.parent)
     files = _suite_files(action.suite_file)
     with reporter().bar("indexing") as bar:
         found = rebuild(
@@ -394,7 +396,7 @@ def show_suites(action: Suites) -> None:
 
 def make_key(action: Key) -> None:
     """Make a signing key."""
-    path = _path(action.file)
+    path = output_file(action.file)
     public = new_key(path)
     say(f"private key: {path} (readable by you alone)")
     say(f"public key: {public}")
@@ -408,7 +410,7 @@ def write_site(action: Build) -> None:
     settings = SiteSettings(
         entries=_folder(action.entries),
         suites=known_suites([_path(word) for word in action.suite_file]),
-        out=_path(action.out),
+        out=make_folder(_path(action.out)),
         transcripts=not action.no_transcripts,
     )
     there = {one.entry_id for one in index}
@@ -428,26 +430,27 @@ def run_server(action: Serve) -> None:
     """Run the server until it is stopped."""
     from ...leaderboard.server import ServerSettings, serve_forever
 
-    serve_forever(
-        ServerSettings(
-            home=_path(action.home),
-            suite_files=tuple(_path(word) for word in action.suite_file),
-            uploads_per_day=action.uploads_per_day,
-            requests_per_minute=action.requests_per_minute,
-            steps_per_minute=action.steps_per_minute,
-            trust_proxy=action.trust_proxy,
-            replay=action.bounds,
-        ),
-        action.host,
-        action.port,
+    settings = ServerSettings(
+        home=make_folder(_path(action.home)),
+        suite_files=tuple(_path(word) for word in action.suite_file),
+        uploads_per_day=action.uploads_per_day,
+        requests_per_minute=action.requests_per_minute,
+        steps_per_minute=action.steps_per_minute,
+        trust_proxy=action.trust_proxy,
+        replay=action.bounds,
     )
+    with bind_socket(action.host, action.port, "leaderboard serve") as bound:
+        host, port = bound.getsockname()[:2]
+        shown = f"\\[{host}]" if ":" in host else host
+        line = f"Serving the leaderboard on http://{shown}:{port} – Ctrl-C ends it."
+        serve_forever(settings, bound, lambda: say(line))
 
 
 def issue_token(action: Token) -> None:
     """Make or revoke an account's token."""
     from ...leaderboard.server import ServerSettings, new_token, revoke_tokens
 
-    settings = ServerSettings(home=_path(action.home))
+    settings = ServerSettings(home=make_folder(_path(action.home)))
     if action.revoke:
         say(f"{revoke_tokens(settings, action.name)} tokens of {escape(action.name)} revoked")
         return
@@ -462,7 +465,7 @@ def start_season(action: Season) -> None:
     from ...leaderboard.server.publishing import prepare
     from ...leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
 
-    settings = ServerSettings(home=_path(action.home))
+    settings = ServerSettings(home=make_folder(_path(action.home)))
     terms = SeasonTerms(session_s=action.session_s, show_rewards=action.show_rewards)
     prepare(settings)
     with reporter().bar("making the season's worlds") as bar:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +18,23 @@ from ..verification.sandbox import verify
 from .publishing import suite_files
 from .settings import ServerSettings
 
+_WAITING = 2048
+"""Connections that may wait to be accepted."""
 
-def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
+
+def serve_forever(
+    settings: ServerSettings, bound: socket.socket, on_start: Callable[[], None] | None = None
+) -> None:
     """Serve until the process is interrupted.
+
+    Args:
+        settings: Folders, limits and quotas.
+        bound: A socket at the address, so that one that is taken is known before anything starts.
+        on_start: Called when the address answers.
 
     Raises:
         MissingExtraError: A package of the extra ``web`` is missing.
-        DataError: Another server uses the folder.
+        DataError: Another server uses the folder, or this one did not start.
     """
     try:
         import uvicorn
@@ -32,7 +43,14 @@ def serve_forever(settings: ServerSettings, host: str, port: int) -> None:
     except ModuleNotFoundError as error:
         raise MissingExtraError("the leaderboard's server", str(error.name), "web") from error
     with hold_home(settings.home):
-        uvicorn.run(make_app(settings), host=host, port=port, server_header=False)
+        server = uvicorn.Server(uvicorn.Config(make_app(settings), server_header=False))
+        bound.listen(_WAITING)
+        if on_start is not None:
+            on_start()
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn has finished the requests
+            server.run(sockets=[bound])
+        if not server.started:
+            raise DataError("the leaderboard's server did not start; the lines above say why.")
 
 
 @contextlib.contextmanager

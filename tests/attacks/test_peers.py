@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -270,15 +271,18 @@ def test_two_servers_on_one_home_folder(tmp_path: Path, monkeypatch: pytest.Monk
     from turngym.leaderboard.server.serving import hold_home
 
     served: list[Any] = []
-    monkeypatch.setattr(uvicorn, "run", lambda app, **_: served.append(app))
+    stand_in = SimpleNamespace(run=lambda sockets: served.extend(sockets), started=True)
+    monkeypatch.setattr(uvicorn, "Server", lambda config: stand_in)
     settings = ServerSettings(home=tmp_path)
     settings.entries.mkdir()
     settings.uploads.mkdir()
     coming = settings.uploads / "coming-abc"
     coming.write_text("half an upload")
-    with hold_home(tmp_path), pytest.raises(DataError, match="another server uses this folder"):
-        serve_forever(settings, "127.0.0.1", 0)
-    assert served == []
-    assert coming.read_text() == "half an upload"
-    serve_forever(settings, "127.0.0.1", 0)
-    assert len(served) == 1
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with hold_home(tmp_path), pytest.raises(DataError, match="another server uses this"):
+            serve_forever(settings, bound)
+        assert served == []
+        assert coming.read_text() == "half an upload"
+        serve_forever(settings, bound)
+        assert served == [bound]

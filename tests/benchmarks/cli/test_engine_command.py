@@ -50,4 +50,4 @@ def test_refusals(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         busy = ["--model", str(tiny_model), "--port", port]
-        assert "cannot listen on 127.0.0.1" in refused(busy, capsys)
+        assert f"port {port} of 127.0.0.1 is in use" in refused(busy, capsys)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -12,7 +18,7 @@ pytest.importorskip("jinja2")
 from helpers.board_helpers import make_entry, tiny_suite
 from helpers.server_helpers import sealed_base
 
-from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.suites.files import write_suite
@@ -63,3 +69,61 @@ def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert is_revealed(settings.seasons, "spring")
     assert main(("leaderboard", "token", "alice", *where, "--revoke")) == 0
     assert account_of(settings, token) is None
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ("leaderboard", "serve", "--home", str(tmp_path / "home"), "--port", port)
+        assert main(words) == REFUSED
+    line = f"error: port {port} of 127.0.0.1 is in use; choose another with --port.\n"
+    assert capsys.readouterr().err == line
+
+
+def test_the_server_says_where_it_is_and_ends(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "entries").mkdir(parents=True)
+    command = [sys.executable, "-m", "turngym.benchmarks.cli", "leaderboard", "serve"]
+    with subprocess.Popen(
+        [*command, "--home", str(home), "--port", "0"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found
+            with urlopen(f"{found[0]}/submit") as answer:
+                assert answer.status == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("serve", "--port", "0", "--home"),
+        ("token", "alice", "--home"),
+        ("season", "spring", "--home"),
+        ("reference", "--only", "null", "--out"),
+        ("freeze", "Password-v0", "--out"),
+        ("build", "--out"),
+        ("index", "--db"),
+        ("key",),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    (tmp_path / "entries").mkdir()
+    given = ("--entries", str(tmp_path / "entries"))
+    if words[0] == "build":
+        assert main(("leaderboard", "index", *given, "--db", str(tmp_path / "db"))) == 0
+        words = ("build", "--db", str(tmp_path / "db"), *given, "--out")
+    if words[0] == "index":
+        words = ("index", *given, "--db")
+    name = "/proc/nope/file" if words[0] in ("key", "index") else "/proc/nope"
+    assert main(("leaderboard", *words, name)) == REFUSED
+    assert re.fullmatch(
+        r"error: /proc/nope\S*: cannot be a folder \(.+\)\.\n", capsys.readouterr().err
+    )

@@ -116,7 +116,8 @@ def test_refusals(corpus: Path, capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "default_k is 0" in refused(topk, capsys)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert "cannot listen on 127.0.0.1" in refused(["--port", port], capsys)
+        said = refused(["--port", port], capsys)
+        assert said == f"error: port {port} of 127.0.0.1 is in use; choose another with --port.\n"
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "fastapi"])
