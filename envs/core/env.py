@@ -77,6 +77,17 @@ def check_action(action: Any, where: str) -> None:
         raise TypeError(f"{where}: action is a {type(action).__name__}; expected text (str).")
 
 
+def _describe_unreadable(action: str, max_chars: int) -> str:
+    """Return why an action is outside the space of actions."""
+    if len(action) <= max_chars:
+        try:
+            action.encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(action[error.start]):04X}"
+            return f"character {error.start + 1} is a lone surrogate ({half}), which is not UTF-8"
+    return f"it has {len(action)} characters"
+
+
 class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """Base class of every environment.
 
@@ -455,8 +466,9 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def _play_action(self, episode: Episode[S], action: str) -> Play:
         episode.turn += 1
         if not self.action_space.contains(action):
+            why = _describe_unreadable(action, self.action_space.max_chars)
             return Outcome.unreadable(
-                f"The action could not be read: it has {len(action)} characters. Write at most "
+                f"The action could not be read: {why}. Write at most "
                 f"{self.action_space.max_chars} characters of valid UTF-8 text.\n"
             )
         return self.play(episode, action)

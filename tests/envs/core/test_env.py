@@ -87,12 +87,23 @@ def test_unreadable_actions_are_moves_that_teach(action: str) -> None:
     assert env.episode.invalid_actions == 1
 
 
-@pytest.mark.parametrize("action", ["x" * 100_001, "\ud800"])
-def test_actions_outside_the_space_never_reach_the_world(action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        ("x" * 100_001, "it has 100001 characters"),
+        ("\ud800" * 100_001, "it has 100001 characters"),
+        ("\ud800", "character 1 is a lone surrogate (U+D800), which is not UTF-8"),
+        ("so \udc9f\ud800", "character 4 is a lone surrogate (U+DC9F), which is not UTF-8"),
+    ],
+)
+def test_actions_outside_the_space_never_reach_the_world(action: str, why: str) -> None:
     env = started()
     observation, _, _, _, info = env.step(action)
     assert not info["valid_action"]
-    assert "at most 100000 characters" in observation
+    assert observation == (
+        f"The action could not be read: {why}. Write at most 100000 characters of valid UTF-8 "
+        "text.\n"
+    )
     assert env.episode.state.asked == []
 
 
