@@ -183,9 +183,13 @@ Next = Callable[[Request], Awaitable[Response]]
 
 async def add_headers(request: Request, call_next: Next) -> Response:
     """Add the security headers to every response."""
-    response = await call_next(request)
+    return set_headers(await call_next(request), request.url.path)
+
+
+def set_headers(response: Response, path: str) -> Response:
+    """Set the security headers of a response to a path, and return it."""
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
-    if not request.url.path.startswith(("/assets/", "/entries/")):
+    if not path.startswith(("/assets/", "/entries/")):
         response.headers.setdefault("Cache-Control", "no-store")
     return response

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from helpers.board_helpers import edit_episodes, edit_manifest
 from helpers.server_helpers import Place, wait_for, zipped
 
@@ -271,6 +272,68 @@ def test_too_many_requests(place: Place) -> None:
         assert codes == [200, 200, 429]
         answer = client.get("/submit")
         assert int(answer.headers["retry-after"]) > 0
+
+
+def test_a_browser_gets_errors_as_pages_and_others_as_json(place: Place) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    with place.client() as client:
+        for path in ("/nothing/here", "/submissions/none", "/api/submissions/none"):
+            page = client.get(path, headers=browser)
+            assert (page.status_code, page.headers["vary"]) == (404, "Accept"), path
+            assert page.headers["content-type"].startswith("text/html")
+            assert "there is no such" in page.text.lower()
+            up = "../" * (path.count("/") - 1)
+            assert f'href="{up}index.html"' in page.text  # the navigation, from where it stands
+            assert f'href="{up}assets/site.css"' in page.text
+            assert page.headers["x-content-type-options"] == "nosniff"
+            other = client.get(path)
+            assert other.status_code == 404
+            assert set(other.json()["error"]) == {"kind", "message"}
+        assert len(client.get("/x" + "/" * 5000, headers=browser).text) < 10_000
+        page = client.post("/api/submissions", content=b"PK", headers=browser)
+        assert (page.status_code, page.headers["www-authenticate"]) == (401, "Bearer")
+    slow = place.changed(requests_per_minute=1)
+    with slow.client() as client:
+        client.get("/submit")
+        page = client.get("/submit", headers=browser)
+        assert "<h1>Too Many Requests</h1>" in page.text
+        assert int(page.headers["retry-after"]) > 0
+        assert 'http-equiv="refresh"' not in page.text
+
+
+def test_pages_that_are_not_written_yet_come_by_themselves(place: Place) -> None:
+    browser = {"Accept": "text/html"}
+    with place.client() as client:
+        for path in ("/", "/boards/tiny-v1-agents.html"):
+            page = client.get(path, headers=browser)
+            assert (page.status_code, page.headers["retry-after"]) == (503, "3")
+            assert '<meta http-equiv="refresh" content="3">' in page.text
+            assert "The pages are being written." in page.text
+            assert "<nav" in page.text
+        assert client.get("/nothing", headers=browser).status_code == 404
+        assert client.get("/").json()["error"]["kind"] == "starting"
+        assert client.get("/boards/tiny-v1-agents.html").status_code == 404
+        (place.settings.site / "index.html").write_text("written")
+        assert client.get("/", headers=browser).text == "written"
+        assert client.get("/boards/none.html", headers=browser).status_code == 404
+
+
+def test_a_failure_of_the_server_is_a_page_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise RuntimeError("a secret of the code")
+
+    monkeypatch.setattr("turngym.leaderboard.server.uploads.find", failing)
+    app = make_app(place.settings, background=False)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        for accept, kind in (("text/html", "text/html"), ("*/*", "application/json")):
+            answer = client.get("/submissions/one", headers={"Accept": accept})
+            assert answer.status_code == 500
+            assert answer.headers["content-type"].startswith(kind)
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert "its operator finds the reason in the log" in answer.text
+            assert "secret" not in answer.text
 
 
 def test_pages_say_what_a_browser_may_do(client: Any) -> None:
