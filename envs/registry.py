@@ -102,7 +102,7 @@ _ENVIRONMENTS = (
         entry_point="turngym.envs.web_qa.env:WebQA",
         expert="turngym.envs.web_qa.expert:WebExpert",
         breakdown=("hops",),
-        summary="the same questions over a site of linked pages: search, open pages, answer",
+        summary="questions of 1 to 4 hops over a site of linked pages: search, open pages, answer",
         # A page states six facts, and finding the one that was asked for takes longer to form than
         # searching, opening and copying. The starter has the answer before its eyes in 98 % of the
         # episodes, but copies another fact in most: 15 % are solved (200 dev questions,

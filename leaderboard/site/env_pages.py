@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,31 @@ from ..schema.result import EnvScores
 from ..schema.suite import Cell, Suite
 from ..suites.digests import make_cell_env
 from .rendering import Folder, Renderer
+
+_HEADING = re.compile(r"^([A-Z][A-Za-z ]*):[ \t]*\n(?=[ \t]+\S)", re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=``\w+``: |[-*] )")
+_CODE = re.compile(r"``(.+?)``|:\w+:`(.+?)`", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a paragraph: text, or code."""
+
+    text: str
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of a docstring.
+
+    Attributes:
+        heading: Its title; empty for what stands before the first.
+        paragraphs: The pieces of each paragraph.
+    """
+
+    heading: str
+    paragraphs: tuple[tuple[Piece, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +107,7 @@ def _write_env(
         suite=suite,
         cell=cell,
         summary=find_environment(cell.env_id).summary,
-        about=_about(env),
+        about=about_parts(env),
         rules=env.instructions,
         rows=rows,
         tasks=_tasks(suite, cell, env, entries),
@@ -90,9 +117,29 @@ def _write_env(
     env.close()
 
 
-def _about(env: TextEnv[Any, Any]) -> str:
+def about_parts(env: TextEnv[Any, Any]) -> list[Part]:
     """Return the environment's docstring up to its settings."""
-    return (inspect.getdoc(type(env)) or "").partition("\nArgs:")[0].strip()
+    text = (inspect.getdoc(type(env)) or "").partition("\nArgs:")[0]
+    first, *rest = _HEADING.split(text)
+    parts = [("", first), *zip(rest[::2], rest[1::2], strict=True)]
+    return [Part(heading, _paragraphs(body)) for heading, body in parts if body.strip()]
+
+
+def _paragraphs(body: str) -> tuple[tuple[Piece, ...], ...]:
+    found = _PARAGRAPH.split(textwrap.dedent(body).strip())
+    return tuple(_pieces(" ".join(paragraph.split())) for paragraph in found)
+
+
+def _pieces(paragraph: str) -> tuple[Piece, ...]:
+    """Split a paragraph at its code: double backquotes, and Sphinx's roles."""
+    pieces, end = [], 0
+    for found in _CODE.finditer(paragraph):
+        pieces.append(Piece(paragraph[end : found.start()]))
+        role = found[2] or ""
+        name = role.rpartition(".")[2] if role.startswith("~") else role
+        pieces.append(Piece(found[1] or name, code=True))
+        end = found.end()
+    return tuple(piece for piece in (*pieces, Piece(paragraph[end:])) if piece.text)
 
 
 def _rows(cell: Cell, entries: Sequence[Indexed]) -> list[EnvRow]:

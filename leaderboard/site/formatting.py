@@ -46,6 +46,20 @@ def lasting(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
+def counted(number: int, noun: str) -> str:
+    """Format a number of things, as ``1 turn`` or ``3 turns``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def shorten(text: str, limit: int = 90) -> str:
+    """Return a text as one line; one of more characters ends at a word, with ``…``."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    whole, blank, _ = line[:limit].rpartition(" ")
+    return (whole if blank else line[: limit - 1]).rstrip(" ,;:.") + "…"
+
+
 def few(number: float) -> str:
     """Format a mean count with one decimal."""
     return f"{number:.1f}"

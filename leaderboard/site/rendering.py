@@ -19,7 +19,7 @@ POLICY = (
 """Content security policy: only files of the same site, nothing inline."""
 _FILTERS = (
     "percent", "interval", "amount", "memory", "lasting", "few", "signed", "heat", "place",
-    "probability",
+    "probability", "counted", "shorten",
 )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ function showTurn(texts, turn, number) {
 
 function showEpisode(texts, one) {
   const chip = make("span", `chip ${one.status === "solved" ? "good" : "bad"}`, one.status);
-  const facts = [`seed ${one.seed}`, `${one.turns.length} turns`, `return ${one.return.toFixed(3)}`];
+  const facts = [`seed ${one.seed}`, `${one.turns.length} turn${one.turns.length === 1 ? "" : "s"}`, `return ${one.return.toFixed(3)}`];
   facts.push(...one.metrics.map(([name, value]) => `${name} ${value}`));
   const turns = one.turns.map((turn, i) => showTurn(texts, turn, i + 1));
   if (one.end !== null) turns.push(make("li", "", says("env", ["environment · end"], texts[one.end])));
