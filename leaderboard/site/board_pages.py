@@ -10,6 +10,7 @@ from ..ranking.index import Indexed
 from ..ranking.run_tests import HALVES
 from ..schema.board import Board, BoardRow, RunTest
 from .charts import curves_of
+from .formatting import percent
 from .rendering import Folder, Renderer
 
 Placed = Sequence[tuple[str, Board]]
@@ -61,6 +62,7 @@ def write_board(
         trials=min((len(row.pass_at) for row in board.rows), default=1),
         curves=curves_of(board, all_boards),
         known=known,
+        solved=any(percent(row.success.mean) != percent(row.score.mean) for row in board.rows),
         comparisons=comparisons,
         aa_tests=aa_tests,
         aa_small=sum(test.p_value <= LEVEL for test in aa_tests),

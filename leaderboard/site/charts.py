@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..schema.board import Board, BoardRow
 
@@ -12,6 +12,11 @@ WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 44
 SERIES = 8
 """Number of colours; further series reuse them."""
+ALIKE = 0.05
+"""Budgets within so many powers of ten are one: methods of one track cost the same but for a few
+tokens."""
+NEAR, WIDEST = 14, 90
+"""Distance of marks that would cover each other, and of those of one budget at most."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,9 @@ class Curves:
         across: Ticks of the budget: coordinate and number.
         up: Ticks of the score: coordinate and percentage.
         references: Reference rows: name and coordinate.
+        low: Smallest number of tokens.
+        high: Largest.
+        side_by_side: Whether marks were moved apart.
     """
 
     start: str
@@ -72,12 +80,20 @@ class Curves:
     across: tuple[tuple[float, float], ...]
     up: tuple[tuple[float, int], ...]
     references: tuple[tuple[str, float], ...]
+    low: float
+    high: float
+    side_by_side: bool
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
     right: int = WIDTH - RIGHT
     bottom: int = HEIGHT - BOTTOM
     top: int = TOP
+
+    @property
+    def one_budget(self) -> bool:
+        """Return whether all entries cost the same, so that no budget stands against another."""
+        return _one_budget(self.low, self.high)
 
 
 def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
@@ -93,19 +109,56 @@ def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
     spent = [row.used.sampled_tokens for row in rows.values() if row.used.sampled_tokens > 0]
     if not spent:
         return None
-    across = _Across(min(spent), max(spent))
+    low, high = min(spent), max(spent)
+    across, alone = _Across(low, high), _one_budget(low, high)
     names = sorted({row.name for row in rows.values()})
-    lines = tuple(
-        Line(name, place % SERIES, _marks(rows.values(), name, across))
-        for place, name in enumerate(names)
-    )
+    made = [_marks(rows.values(), name, across) for name in names]
+    moved = _move_apart(made, alone)
     return Curves(
         start=track.start,
-        lines=tuple(line for line in lines if line.marks),
-        across=tuple((across.place(tick), tick) for tick in across.ticks()),
+        lines=tuple(
+            Line(name, place % SERIES, marks)
+            for place, (name, marks) in enumerate(zip(names, moved, strict=True))
+            if marks
+        ),
+        across=() if alone else tuple((across.place(tick), tick) for tick in across.ticks()),
         up=tuple((_up(tick / 100), tick) for tick in range(0, 101, 25)),
         references=_levels(board.rows),
+        low=low,
+        high=high,
+        side_by_side=moved != made,
     )
+
+
+def _one_budget(low: float, high: float) -> bool:
+    return math.log10(high) - math.log10(low) < ALIKE
+
+
+def _move_apart(lines: Sequence[tuple[Mark, ...]], alone: bool) -> list[tuple[Mark, ...]]:
+    """Put marks that would cover each other side by side, in the order of their lines.
+
+    Args:
+        lines: The marks of each line.
+        alone: Whether all have one budget, and may take the width of the chart.
+    """
+    places = sorted(
+        ((mark.x, line, at) for line, marks in enumerate(lines) for at, mark in enumerate(marks))
+    )
+    groups: list[list[tuple[float, int, int]]] = []
+    for place in places:
+        if groups and (alone or place[0] - groups[-1][-1][0] < NEAR):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    found = [list(marks) for marks in lines]
+    for group in groups:
+        middle = sum(x for x, _, _ in group) / len(group)
+        room = (WIDTH - LEFT - RIGHT) / (len(group) + 1)
+        step = min(WIDEST if alone else NEAR, room)
+        for place, (_, line, at) in enumerate(sorted(group, key=lambda one: one[1:])):
+            x = middle + (place - (len(group) - 1) / 2) * step
+            found[line][at] = replace(found[line][at], x=x)
+    return [tuple(marks) for marks in found]
 
 
 def _levels(rows: Iterable[BoardRow]) -> tuple[tuple[str, float], ...]:

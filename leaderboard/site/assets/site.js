@@ -1,5 +1,6 @@
 "use strict";
-// Sort tables by their headers and filter them by words. Without scripts they are static.
+// Sort tables by their headers, filter them by words, and shade the edges behind which columns lie.
+// Without scripts they are static.
 
 function valueOf(row, column, kind) {
   const cell = row.cells[column];
@@ -58,4 +59,15 @@ for (const bar of document.querySelectorAll("[data-filters]")) {
   if (references !== null) references.addEventListener("change", apply);
   bar.hidden = false;
   apply();
+}
+
+for (const box of document.querySelectorAll(".scroll")) {
+  const shade = () => {
+    const rest = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    const sides = [box.scrollLeft > 1 && "left", rest > 1 && "right"].filter(Boolean);
+    if (box.dataset.more !== sides.join(" ")) box.dataset.more = sides.join(" ");
+  };
+  box.addEventListener("scroll", shade, { passive: true });
+  new ResizeObserver(shade).observe(box);
+  new ResizeObserver(shade).observe(box.querySelector("table"));
 }

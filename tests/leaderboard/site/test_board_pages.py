@@ -70,6 +70,46 @@ def test_no_page_overflows_or_complains(site: str, open_page: OpenPage, width: s
         assert unnamed == 0, path
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_wide_table_shows_at_which_edges_it_goes_on(
+    site: str, open_page: OpenPage, dark: bool
+) -> None:
+    page = open_page(f"{site}/boards/tiny-v1-agents.html", width="phone", dark=dark)
+    box = page.locator(".scroll").first
+    shades = (
+        "e => ['::before', '::after'].map(s => getComputedStyle(e, s).visibility === 'visible')"
+    )
+    seen = "() => document.querySelector('.scroll').dataset.more"
+    page.wait_for_function(f"({seen})() === 'right'")
+    assert box.evaluate(shades) == [False, True]
+    edge = box.evaluate(
+        "e => { const s = getComputedStyle(e, '::after'); return [s.backgroundImage, s.zIndex]; }"
+    )
+    assert edge[0].startswith("linear-gradient")
+    assert int(edge[1]) > 1  # above the header and the names, which are opaque
+    box.evaluate("e => { e.scrollLeft = 200; }")
+    page.wait_for_function(f"({seen})() === 'left right'")
+    name = box.locator("tbody th").first
+    assert abs(name.bounding_box()["x"] - box.bounding_box()["x"]) < 2  # names stay in sight
+    assert name.evaluate("e => getComputedStyle(e).boxShadow") != "none"
+    box.evaluate("e => { e.scrollLeft = 10000; }")
+    page.wait_for_function(f"({seen})() === 'left'")
+    assert box.evaluate(shades)[1] is False
+    page.set_viewport_size({"width": 2400, "height": 900})
+    page.wait_for_function(f"({seen})() === ''")
+    assert box.evaluate(shades) == [False, False]
+
+
+def test_what_the_filter_looks_at_can_be_read(site: str, open_page: OpenPage) -> None:
+    page = open_page(f"{site}/boards/tiny-v1-agents.html")
+    text, room = page.locator("[data-filter-text]").evaluate(
+        "e => { const s = getComputedStyle(e), pen = document.createElement('canvas')"
+        ".getContext('2d'); pen.font = s.font; return [pen.measureText(e.placeholder).width,"
+        " e.clientWidth - parseFloat(s.paddingLeft) - parseFloat(s.paddingRight)]; }"
+    )
+    assert text <= room
+
+
 def names(page: Any) -> list[str]:
     return page.locator("#board tbody tr:visible th bdi:first-of-type").all_inner_texts()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import itertools
 import re
 import shutil
 from collections.abc import Iterator
@@ -20,12 +21,17 @@ from turngym.envs.utils.statistics import Estimate
 from turngym.envs.utils.untrusted_text import plain
 from turngym.envs.wrappers.record import RecordEpisodes
 from turngym.leaderboard.entries_io.files import EntryFiles
+from turngym.leaderboard.ranking.board import make_boards
 from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.site import SiteSettings, build_site, formatting
+from turngym.leaderboard.site.board_pages import write_board
 from turngym.leaderboard.site.charts import curves_of
 from turngym.leaderboard.site.entry_pages import ShownEpisode, pack_episodes, unpack_episodes
+from turngym.leaderboard.site.env_pages import about_parts
+from turngym.leaderboard.site.rendering import Folder, Renderer
 from turngym.leaderboard.suites.digests import make_cell_env
+from turngym.leaderboard.suites.files import load_suite
 
 
 class Links(html.parser.HTMLParser):
@@ -137,6 +143,78 @@ def test_an_environment_is_explained_before_its_table(demo: SiteSettings) -> Non
     text = page.read_text()
     assert "<details open><summary>About this environment" in text
     assert text.index("About this environment") < text.index("<table")
+
+
+def test_an_environment_is_described_without_its_docstrings_marks() -> None:
+    (cell,) = (c for c in load_suite("micro-v3").cells if c.key == "PaperCrawler-v0")
+    parts = about_parts(make_cell_env(cell))
+    assert [part.heading for part in parts] == ["", "Description", "Actions", "Rewards"]
+    _, description, _, rewards = parts
+    assert len(description.paragraphs) == 2
+    assert [p[0].text for p in rewards.paragraphs] == ["found", "cost"]
+    pieces = [piece for part in parts for paragraph in part.paragraphs for piece in paragraph]
+    assert all("`" not in piece.text and "\n" not in piece.text for piece in pieces)
+    assert "[StopSearch]" in {piece.text for piece in pieces if piece.code}
+
+
+def test_what_the_environments_pages_count_and_shorten(demo: SiteSettings, suite: Suite) -> None:
+    listed = (demo.out / "environments" / "index.html").read_text()
+    counts = [
+        f"{'up to ' if cell.max_turns > 1 else ''}{formatting.counted(cell.max_turns, 'turn')}</p>"
+        for cell in suite.cells
+    ]
+    assert all(f"3 tasks × 2, test, {count}" in listed for count in counts)
+    assert " 1 turns" not in listed
+    page = (demo.out / "environments" / "tiny-v1" / "Fork-v0.html").read_text()
+    assert "``" not in page
+    for opening in re.findall(r"<summary>([^<]*)</summary><pre", page.split("<table")[-1]):
+        assert len(opening) <= 90 or opening.endswith("…")
+
+
+def test_solved_stands_beside_the_score_where_it_differs(
+    demo: SiteSettings, suite: Suite, tmp_path: Path
+) -> None:
+    page = tmp_path / "boards" / "some.html"
+    boards = make_boards(index_of(demo.entries.parent, suite))
+    agents = next(board for board in boards if board.track is None)
+    for rows, there in (
+        (agents.rows, False),
+        ([row.model_copy(update={"success": agents.rows[-1].score}) for row in agents.rows], True),
+    ):
+        board = agents.model_copy(update={"rows": tuple(rows)})
+        write_board(Renderer(), Folder(tmp_path), ("boards/some.html", board), [board], True)
+        assert (">Solved</th>" in page.read_text()) == there
+        said = "The score is the share of episodes that solve their task." in page.read_text()
+        assert said != there
+
+
+def test_methods_of_one_budget_stand_side_by_side(demo: SiteSettings, suite: Suite) -> None:
+    boards = make_boards(index_of(demo.entries.parent, suite))
+    small = next(board for board in boards if board.track and board.track.budget.tool_calls)
+    both = curves_of(small, boards)
+    assert both is not None
+    assert not both.one_budget
+    alone = curves_of(small, [small])
+    assert alone is not None
+    assert alone.one_budget
+    assert alone.across == ()
+    for curves in (both, alone):
+        assert curves.side_by_side
+        marks = sorted(mark.x for line in curves.lines for mark in line.marks)
+        assert min(b - a for a, b in itertools.pairwise(marks)) >= 10
+        assert curves.left < marks[0] < marks[-1] < curves.right
+
+
+def test_many_marks_of_one_budget_keep_inside_the_chart(demo: SiteSettings, suite: Suite) -> None:
+    boards = make_boards(index_of(demo.entries.parent, suite))
+    small = next(board for board in boards if board.track)
+    row = next(row for row in small.rows if row.reference is None)
+    rows = [row.model_copy(update={"entry_id": f"x/{i}", "name": str(i)}) for i in range(60)]
+    curves = curves_of(small, [small.model_copy(update={"rows": tuple(rows)})])
+    assert curves is not None
+    marks = [mark.x for line in curves.lines for mark in line.marks]
+    assert len(set(marks)) == 60
+    assert curves.left < min(marks) < max(marks) < curves.right
 
 
 def test_every_page_says_what_open_suites_are_for(demo: SiteSettings) -> None:
