@@ -157,6 +157,7 @@ function watchTheme() {
 }
 
 function start() {
+  document.documentElement.dataset.started = "";
   byId("title").textContent = data.title;
   byId("about").textContent = Object.entries(data.about).map(([k, v]) => `${k} ${v}`).join(" · ") || data.place;
   byId("about").title = data.place;

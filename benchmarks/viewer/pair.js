@@ -25,6 +25,6 @@ function pairSide(episode, after) {
     el("header", {}, el("h3", {}, `${after ? "After" : "Before"}: step ${episode.step}`),
       el("div", { class: "chips" }, chip(`${mark} ${status}`, `s-${episode.status}`), chip(`return ${num(episode.return, true)}`), chip(plural(episode.turns.length, "turn")))),
     ...episode.turns.map(([seen, wrote], i) => el("div", {},
-      seen ? block("obs", i ? "Observation" : "Prompt", "", [visible(seen)]) : null,
-      block("act", "Action", "", [visible(wrote)]))));
+      seen ? block("obs", i ? "Observation" : "Prompt", "", seen, [visible(seen)]) : null,
+      block("act", "Action", "", wrote, [visible(wrote)]))));
 }

@@ -46,6 +46,7 @@ function focusToken(turn, token) {
   if (!span) return;
   for (const other of document.querySelectorAll(`#turns .t[data-turn="${turn}"][tabindex="0"]`)) other.tabIndex = -1;
   span.tabIndex = 0;
+  unfold(span);
   span.focus({ preventScroll: true });
   span.scrollIntoView({ block: "nearest", inline: "nearest" });
   showTip(span);

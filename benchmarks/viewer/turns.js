@@ -98,10 +98,10 @@ function turnCard(group, path, turn, position, sofar) {
       el("div", { class: "chips" }, ...turnChips(group, path, tree, turn, at)),
       el("span", { class: `reward ${reward > 0 ? "good" : reward < 0 ? "bad" : ""}`, title: "reward of the turn, and the path's sum so far" },
         `${num(reward, true)}`, el("small", {}, ` Σ ${num(sofar, true)}`))),
-    (unit ? turn.n[0] : textOf(turn.obs).trim()) ? block("obs", result, unit ? `masked · ${plural(turn.n[0], "token")}` : "", maskedTokens(turn.obs)) : null,
+    (unit ? turn.n[0] : textOf(turn.obs).trim()) ? block("obs", result, unit ? `masked · ${plural(turn.n[0], "token")}` : "", textOf(turn.obs), maskedTokens(turn.obs)) : null,
     block("act", turn.partial ? "Action, first part" : before?.partial ? "Action, goes on" : "Action",
       unit ? `${isMasked(path) ? "masked" : "trained"} · ${plural(turn.n[1], "token")}` : "",
-      actionTokens(position), turn.calls),
+      textOf(turn.act), actionTokens(position), turn.calls),
     turn.terms.length || turn.metrics.length ? footer(turn) : null);
 }
 
@@ -148,23 +148,47 @@ function turnChips(group, path, tree, turn, at) {
   return chips;
 }
 
-function block(kind, name, note, spans, calls = []) {
-  const text = el("div", { class: "text" }, ...spans);
+// Texts that are folded: of more characters, lines or spans.
+const FOLDED = { obs: { chars: 1400, lines: 40, spans: 220 }, act: { chars: 4000, lines: 60, spans: Infinity } };
+const MOST_OF_A_CALL = 400;
+
+function block(kind, name, note, source, spans, calls = []) {
   const body = el("div", { class: `block ${kind}` },
     el("div", { class: "who" }, el("span", {}, name), el("span", { class: "muted" }, note)),
-    calls.length ? el("div", { class: "calls" }, ...calls.map((c) => el("span", { class: "call" }, el("b", {}, visible(c.tool)), c.args ? ` ${visible(c.args)}` : ""))) : null,
-    text);
-  if (kind === "obs" && (spans.length > 220 || text.textContent.length > 1400)) {
-    body.classList.add("clipped");
-    const more = el("button", { type: "button", class: "more", "aria-expanded": "false" }, "Show all");
-    more.addEventListener("click", () => {
-      const open = body.classList.toggle("clipped");
-      more.textContent = open ? "Show all" : "Show less";
-      more.setAttribute("aria-expanded", String(!open));
-    });
-    body.append(more);
-  }
+    calls.length ? el("div", { class: "calls" }, ...calls.map(callChip)) : null,
+    el("div", { class: "text" }, ...spans));
+  const most = FOLDED[kind];
+  const long = source.length > most.chars || spans.length > most.spans || source.split("\n").length > most.lines;
+  if (long) fold(body, plural([...source].length, "character"));
   return body;
+}
+
+function callChip({ tool, args }) {
+  const shown = args.length > MOST_OF_A_CALL ? `${args.slice(0, MOST_OF_A_CALL)}…` : args;
+  return el("span", { class: "call" }, el("b", {}, visible(tool)), shown ? ` ${visible(shown)}` : "");
+}
+
+/** Fold the text of a block; a button shows all of it, and `unfold` does where a token is chosen. */
+function fold(body, length) {
+  const more = el("button", { type: "button", class: "more" });
+  const set = (folded) => {
+    body.classList.toggle("clipped", folded);
+    more.textContent = folded ? `Show all ${length}` : "Show less";
+    more.setAttribute("aria-expanded", String(!folded));
+  };
+  more.addEventListener("click", () => {
+    set(!body.classList.contains("clipped"));
+    if (body.classList.contains("clipped")) body.scrollIntoView({ block: "nearest" });
+  });
+  body.unfold = () => set(false);
+  body.append(more);
+  set(true);
+}
+
+/** Show all of the text around a token that lies below the fold. */
+function unfold(span) {
+  const body = span.closest(".clipped");
+  if (body && span.getBoundingClientRect().bottom > body.querySelector(".text").getBoundingClientRect().bottom) body.unfold();
 }
 
 function footer(turn) {

@@ -66,13 +66,16 @@ def tree(*turns: Turn) -> Tree:
     return made
 
 
-def forked(question: str) -> Group:
+ANSWER = "<answer> b </answer>"
+
+
+def forked(question: str, answer: str = ANSWER) -> Group:
     """A tree that forks after its first turn, and one path that broke."""
     search = turn(-1, f"Question: {question}\n", "<search> a </search>", verdict=1)
     trees = [
         tree(
             search,
-            turn(0, "<information>b</information>", "<answer> b </answer>", 1.0, status="solved"),
+            turn(0, "<information>b</information>", answer, 1.0, status="solved"),
             turn(0, "<information>b</information>", "<answer> c </answer>", status="failed"),
         ),
         tree(turn(-1, f"Question: {question}\n", "well", valid=False, status="truncated")),
@@ -135,7 +138,9 @@ def credits_of(forest: Forest) -> Credits:
     return Credits(advantages=rows)
 
 
-def write_run(root: Path, steps: tuple[int, ...] = (1, 10), groups: int = 3) -> Path:
+def write_run(
+    root: Path, steps: tuple[int, ...] = (1, 10), groups: int = 3, answer: str = ANSWER
+) -> Path:
     """A run directory as `turngym train` leaves it."""
     folder = root / "trajectories"
     folder.mkdir(parents=True)
@@ -150,7 +155,7 @@ def write_run(root: Path, steps: tuple[int, ...] = (1, 10), groups: int = 3) -> 
         for s in range(1, 11)
     ]
     (root / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    made = [forked("who?"), crawled(), forked(" ".join(HOSTILE))][:groups]
+    made = [forked("who?", answer), crawled(), forked(" ".join(HOSTILE))][:groups]
     for step in steps:
         forest = Forest.of(made)
         save_forest(folder / f"step-{step:06d}-train.jsonl", forest)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 from helpers.browser import OpenPage
 from helpers.viewer_runs import write_evaluations, write_run
 
 from turngym.benchmarks.viewer.page import page_data, render_page
 from turngym.benchmarks.viewer.sources import read_source
+from turngym.envs.wrappers.record import RecordEpisodes
 
 pytestmark = pytest.mark.browser
 
@@ -214,3 +216,77 @@ def test_a_task_before_and_after_stands_first(
     assert (boxes[0]["y"] == boxes[1]["y"]) == (width == "desktop")
     pair.get_by_role("button").click()
     assert pair.locator(".sides").is_hidden()
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An episode of long actions: many characters, many lines, and a short one."""
+    root = tmp_path_factory.mktemp("long")
+    recorder = RecordEpisodes(gym.make("SearchQA-v0", size="micro"), root / "long.jsonl")
+    recorder.reset(seed=0, options={"split": "dev", "task": 0})
+    for action in (f"<search> {'word ' * 6000}</search>", "line\n" * 100, "short"):
+        recorder.step(action)
+    recorder.close()
+    out = root / "view.html"
+    source = read_source(str(root / "long.jsonl"))
+    out.write_text(render_page(page_data(source, 1e7)), encoding="utf-8")
+    return out
+
+
+def test_long_texts_are_folded_and_open_by_keys(open_page: OpenPage, long_file: Path) -> None:
+    page = open_page(long_file)
+    height = "document.documentElement.scrollHeight"
+    folded = page.evaluate(height)
+    assert folded < 2500
+    assert len(page.locator(".call").first.inner_text()) < 500
+    buttons = page.locator(".block.act .more")
+    assert buttons.all_inner_texts() == ["Show all 30,018 characters", "Show all 500 characters"]
+    more = buttons.first
+    more.focus()
+    page.keyboard.press("Enter")
+    assert (more.inner_text(), more.get_attribute("aria-expanded")) == ("Show less", "true")
+    assert page.evaluate(height) > folded + 3000
+    page.keyboard.press("Space")
+    assert more.get_attribute("aria-expanded") == "false"
+    assert page.evaluate(height) == folded
+
+
+def test_a_token_below_the_fold_is_shown(open_page: OpenPage, tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", groups=1, answer="x " * 3000)
+    out = root / "view.html"
+    out.write_text(render_page(page_data(read_source(str(root)), 1e7)), encoding="utf-8")
+    page = open_page(f"{out.resolve().as_uri()}#turn=2&token=5000")
+    assert "token 5000 of 6000" in page.locator("#token").inner_text()
+    block = page.locator('[data-turn="1"] .block.act')
+    assert block.locator(".more").inner_text() == "Show less"
+    assert block.locator(".t.now").is_visible()
+
+
+def test_pickers_keep_their_arrow_free_and_all_colourings_are_in_sight(
+    open_page: OpenPage, page_file: Path
+) -> None:
+    page = open_page(page_file, width="phone")
+    for name in ("step", "group", "path", "find-kind"):
+        style = (
+            "e => [getComputedStyle(e).appearance, parseFloat(getComputedStyle(e).paddingRight)]"
+        )
+        appearance, room = page.locator(f"#{name}").evaluate(style)
+        assert appearance == "none"
+        assert room >= 20  # where the arrow is drawn
+    colours = page.locator("#colours")
+    assert colours.evaluate("e => e.scrollWidth <= e.clientWidth")
+    right = colours.bounding_box()["x"] + colours.bounding_box()["width"]
+    for label in colours.locator("label").all():
+        assert label.bounding_box()["x"] + label.bounding_box()["width"] <= right + 1
+
+
+def test_without_scripts_the_page_says_so_and_nothing_else(browser: Any, page_file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(page_file.resolve().as_uri())
+        assert "This page needs JavaScript" in page.locator("body").inner_text()
+        assert page.locator("h1").inner_text() == "treegrpo on SearchQA-v0"
+        assert page.locator("select:visible, button:visible, .card:visible").count() == 0
+    finally:
+        context.close()
