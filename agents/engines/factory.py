@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from typing import Any, Literal
 
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.settings import check_choices, check_integers
 from .base import EngineSource, Requirement, TrainingEngine
 from .http.settings import HttpSettings
 from .vllm.settings import PACKAGE, VllmSettings
@@ -121,6 +122,8 @@ class EngineSettings:
     http: HttpSettings = field(default_factory=HttpSettings)
 
     def __post_init__(self) -> None:
+        check_choices(self)  # with the fields that a subclass adds
+        check_integers(self)
         if self.max_batch < 1:
             raise BadValueError(f"engine: max_batch is {self.max_batch}; expected at least 1.")
         if self.cache_gib is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.core.settings import check_integers
 from .registry.fetch import name_of_folder
 
 ADAPTER_SETTINGS = "adapter_config.json"
@@ -34,6 +35,7 @@ class LoraSettings:
     rslora: bool = False
 
     def __post_init__(self) -> None:
+        check_integers(self)
         if self.rank < 1:
             raise BadValueError(f"LoraSettings.rank is {self.rank}; expected at least 1.")
         if not self.alpha > 0:

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import gymnasium as gym
 
 from ...envs.core.errors import BadValueError, MissingExtraError
-from ...envs.core.settings import check_integer
+from ...envs.core.settings import check_choices, check_integer
 from ..scripted import ExpertPolicy, NullPolicy, RandomPolicy, run_episode, text_env
 from .size import count_weights
 from .tokenizer import EOS, PAD, train_tokenizer
@@ -79,6 +79,7 @@ class BlankSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for name in ("hidden", "layers", "heads", "inner", "context", "vocab_size", "episodes"):
             check_integer(name, getattr(self, name), "blank model", min=1)
         if self.hidden % (2 * self.heads):

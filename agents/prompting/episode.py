@@ -11,7 +11,7 @@ import gymnasium as gym
 
 from ...envs.core.batched_calls import call_env
 from ...envs.core.env import TextEnv
-from ...envs.core.errors import BadValueError, EnvFault, EpisodeError
+from ...envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from ...envs.core.randomness import derive_seed
 from ...envs.core.settings import check_integer, check_number
 from ...envs.search_qa.text import GRAMMAR, STOP
@@ -245,11 +245,14 @@ def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
 
 
 def check_dialect(dialect: str, model: TextModel) -> None:
-    """Refuse a model that cannot be asked in this dialect.
+    """Refuse a dialect that does not exist, and a model that cannot be asked in it.
 
     Raises:
+        UnknownNameError: No such dialect.
         BadValueError: The dialect continues a text, the model answers dialogues only.
     """
+    if dialect not in DIALECTS:
+        raise UnknownNameError("dialect", dialect, DIALECTS, "prompting agents")
     if dialect == "tags" and not model.continues:
         raise BadValueError(
             "prompting agents: the dialect 'tags' continues a text, but this model only answers "

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .checks import check_minimum
+from .checks import check_choices, check_minimum
 from .forest import Forest, Ids
 from .protocols import Annotator, Floats, Scorer
 
@@ -28,6 +28,9 @@ class OldLogprobs(Annotator):
     source: Literal["learner", "sampled"] = "learner"
 
     provides: ClassVar[frozenset[str]] = frozenset({"old_logprobs"})
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
     def __call__(self, forest: Forest, scorer: Scorer) -> dict[str, list[Floats]]:
         """Return ``[n_act]`` per path, in nats."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_choices
 
-
-def check_choices(rule: Any) -> None:
-    """Refuse settings that are none of their declared choices.
-
-    Raises:
-        BadValueError: One is.
-    """
-    for name, kind in get_type_hints(type(rule)).items():
-        if get_origin(kind) is Literal and getattr(rule, name) not in get_args(kind):
-            known = " or ".join(repr(choice) for choice in get_args(kind))
-            raise BadValueError(f"{_setting(rule, name)}; expected {known}.")
+__all__ = [
+    "check_above_zero",
+    "check_choices",
+    "check_minimum",
+    "check_seed",
+    "check_shares",
+    "check_weights",
+]
 
 
 def check_minimum(rule: Any, **bounds: float) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_choices, check_integers
 
 Precision = Literal["auto", "float32", "bfloat16"]
 CriticKind = Literal["own", "shared"]
@@ -51,13 +52,13 @@ class LearnerSettings:
     offload_activations: bool = False
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        check_integers(self)
         if self.micro_batch_tokens < 1:
             raise BadValueError(
                 f"LearnerSettings.micro_batch_tokens is {self.micro_batch_tokens}; expected at "
                 "least 1, better several times the longest path."
             )
-        if self.optimizer not in get_args(OptimizerKind):
-            raise UnknownNameError("optimizer", self.optimizer, get_args(OptimizerKind))
         if self.offload_activations and not self.gradient_checkpointing:
             raise BadValueError(
                 "LearnerSettings.offload_activations is on, but gradient_checkpointing is off: it "

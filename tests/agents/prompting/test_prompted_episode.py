@@ -12,7 +12,7 @@ from helpers.prompting_help import FakeModel, make_world, play
 
 from turngym.agents.prompting import Completed, Direct, Limits, PromptedEpisode, React, Usage
 from turngym.agents.prompting.episode import LONGEST_QUERY, check_dialect, each_passage
-from turngym.envs.core.errors import BadValueError, EpisodeError
+from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 
 
 async def opened(env: Any, model: Any = None) -> PromptedEpisode:
@@ -91,3 +91,5 @@ def test_a_dialect_needs_a_model_that_speaks_it() -> None:
     check_dialect("chat", FakeModel(continues=False))
     with pytest.raises(BadValueError, match="dialect 'chat'"):
         check_dialect("tags", FakeModel(continues=False))
+    with pytest.raises(UnknownNameError, match="Did you mean 'tags'"):
+        check_dialect(Direct(dialect="tag").dialect, FakeModel())  # type: ignore[arg-type]

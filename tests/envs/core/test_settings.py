@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from turngym.envs.core.errors import BadValueError, UnknownNameError
-from turngym.envs.core.settings import check_integer, check_number, check_settings
+from turngym.envs.core.settings import (
+    check_choices,
+    check_integer,
+    check_integers,
+    check_number,
+    check_settings,
+)
 
 
 def test_what_is_within_bounds_is_returned() -> None:
@@ -45,3 +52,38 @@ def test_unknown_names_are_refused_with_the_nearest() -> None:
     check_settings(Thing, ["length"])
     with pytest.raises(UnknownNameError, match=r"unknown setting 'lenght'.*'length'"):
         check_settings(Thing, ["lenght"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    how: Literal["slow", "fast"] = "slow"
+    n: int = 1
+    limit: int | None = None
+    share: int | float = 0.5
+    on: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class More(Declared):
+    size: Literal[1, 2] = 1
+    steps: int = 3
+
+
+def test_fields_are_checked_against_what_they_are_declared_as() -> None:
+    for good in (Declared(), More(), More(how="fast", n=-2, limit=4, share=1, on=True, size=2)):
+        check_choices(good)
+        check_integers(good)
+    for bad, words in (
+        (More(how="fats"), "More.how is 'fats'; expected 'slow' or 'fast'"),  # type: ignore[arg-type]
+        (More(size=3), "More.size is 3; expected 1 or 2"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(BadValueError, match=words):
+            check_choices(bad)
+    wrong: Any
+    for wrong in (1.5, 2.0, True, "3", np.int64(3)):
+        with pytest.raises(BadValueError, match=r"More.steps is .*; expected an integer\."):
+            check_integers(More(steps=wrong))
+        with pytest.raises(BadValueError, match=r"limit is .*; expected an integer, or None\."):
+            check_integers(Declared(limit=wrong))
+    with pytest.raises(BadValueError, match=r"n is None; expected an integer\."):
+        check_integers(Declared(n=None))  # type: ignore[arg-type]

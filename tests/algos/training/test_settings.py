@@ -1,0 +1,60 @@
+"""Settings of a run that Python gives: a value that nothing knows is refused, as on a command line.
+
+Each of these was taken, and something else was done: precision "bf16" trained in float32.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.training_runs import config
+
+from turngym.agents.engines.http.settings import HttpSettings
+from turngym.agents.engines.vllm.settings import VllmSettings
+from turngym.agents.models.lora import LoraSettings
+from turngym.agents.models.random_init import BlankSettings
+from turngym.algos.core.annotators import OldLogprobs
+from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.training.settings import TrainSettings, WarmStartSettings
+from turngym.envs.core.errors import BadValueError
+
+WRONG: list[tuple[type, dict[str, Any], str]] = [
+    (LearnerSettings, {"precision": "bf16"}, "'auto' or 'float32' or 'bfloat16'"),
+    (LearnerSettings, {"critic": "seperate"}, "'own' or 'shared'"),
+    (LearnerSettings, {"optimizer": "adam8bit"}, "'adamw' or 'adamw8bit'"),
+    (LearnerSettings, {"micro_batch_tokens": 512.5}, "an integer"),
+    (TrainSettings, {"records": "al"}, "'all' or 'metrics'"),
+    (TrainSettings, {"weights": "float16"}, "'float32' or 'bfloat16'"),
+    (TrainSettings, {"attention": "flash"}, "'auto' or 'flash_attention_2'"),
+    (TrainSettings, {"render": "xx"}, "'auto' or 'plain' or 'chat' or 'inline'"),
+    (TrainSettings, {"engine_dtype": "float64"}, "'auto' or 'float32' or 'bfloat16' or 'float16'"),
+    (TrainSettings, {"max_lag": 1.5}, "an integer, or None"),
+    (TrainSettings, {"keep_rollouts": 1.5}, "an integer"),
+    (TrainSettings, {"seed": True}, "an integer"),
+    (WarmStartSettings, {"episodes": 8, "render": "xx"}, "'auto' or 'plain'"),
+    (WarmStartSettings, {"episodes": 8.5}, "an integer"),
+    (HttpSettings, {"weights_by": "file"}, "'auto' or 'group' or 'files'"),
+    (VllmSettings, {"lora_rank": 8.0}, "an integer"),
+    (LoraSettings, {"rank": 8.0}, "an integer"),
+    (BlankSettings, {"vocabulary": "byte"}, "'auto' or 'words' or 'bytes'"),
+    (OldLogprobs, {"source": "sampeld"}, "'learner' or 'sampled'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "known"), WRONG)
+def test_a_value_that_is_none_of_its_choices_is_refused(
+    kind: type, given: dict[str, Any], known: str
+) -> None:
+    *_, (name, value) = given.items()
+    with pytest.raises(BadValueError) as caught:
+        kind(**given)
+    assert f"{kind.__name__}.{name} is {value!r}; expected {known}" in str(caught.value)
+
+
+def test_a_run_s_configuration_checks_what_it_inherits(tiny_model: Path) -> None:
+    with pytest.raises(BadValueError, match=r"TrainConfig\.max_lag is 1\.5; expected an integer"):
+        config(tiny_model, max_lag=1.5)
+    with pytest.raises(BadValueError, match=r"TrainConfig\.records is 'some'"):
+        config(tiny_model, records="some")
