@@ -11,8 +11,9 @@ alone.
 
 A weight that is cut still trains on its token. Paths of which engine and learner say very different
 things were sampled by another policy (a cache that was lost, weights that were mixed up) and are
-left out whole (masked importance sampling by sequence, as in TRL and verl); and a run says so when
-the mean difference of a step is more than rounding explains.
+left out whole, before any is weighed (masked importance sampling by sequence, as in TRL and verl);
+and a run says so when the mean difference of a step is more than rounding explains. A path that the
+loss is silent about is trained on in no case, so it stays among the paths that a mean is over.
 """
 
 from __future__ import annotations
@@ -216,14 +217,19 @@ def times_weight(advantages: Floats, ratio: Floats, cap: float | None) -> Floats
     """Return advantages times their truncated importance weights, all ``[n_act]``."""
     if cap is None:
         return advantages
-    return np.asarray(advantages, dtype=np.float32) * np.minimum(ratio, np.float32(cap))
+    given = np.asarray(advantages, dtype=np.float32)
+    # no advantage stays none, also where the learner's log-probability is no number
+    return np.where(given == 0, given, given * np.minimum(ratio, np.float32(cap)))
 
 
 def weight_metrics(ratios: Sequence[Floats], cap: float) -> dict[str, float]:
-    """Return the mean weight and the share that is cut, from the ratios ``[n_act]`` per path."""
-    if not ratios:
+    """Return the mean weight and the share that is cut, from the ratios ``[n_act]`` per path.
+
+    Ratios that are no numbers, of paths that the loss is silent about, are no part of it.
+    """
+    every = _finite(ratios)
+    if not len(every):
         return {}
-    every = np.concatenate(ratios)
     return {
         "update/importance_mean": float(np.minimum(every, np.float32(cap)).mean()),
         "update/importance_capped_frac": float((every > cap).mean()),
@@ -236,8 +242,17 @@ def differences(forest: Forest, learner: Sequence[Floats]) -> list[Floats]:
     return [np.abs(own - engine) for own, engine in pairs]
 
 
+def _finite(arrays: Sequence[Floats]) -> Floats:
+    """Return the finite ones of all numbers ``[n]``."""
+    every = np.concatenate(arrays) if len(arrays) else np.zeros(0, np.float32)
+    return every[np.isfinite(every)]
+
+
 def rejected(
-    forest: Forest, learner: Sequence[Floats], above: float
+    forest: Forest,
+    learner: Sequence[Floats],
+    above: float,
+    silent: Sequence[bool] | None = None,
 ) -> tuple[npt.NDArray[np.bool_], dict[str, float]]:
     """Return which paths ``[paths]`` are too far off to train on, and metrics.
 
@@ -245,17 +260,33 @@ def rejected(
         forest: What was sampled.
         learner: The learner's log-probabilities ``[n_act]`` per path before the update.
         above: Largest mean absolute difference of a path, in nats; what is no number is above.
+        silent: Which paths the loss is silent about (:meth:`.Learner.silent`); they stay, as they
+            do where they are not even compared (:meth:`.Learner.update_scoring`). None for none.
     """
     off = differences(forest, learner)
     out = np.array([is_too_far(d, above) for d in off], bool)
+    if silent is not None:
+        out &= ~np.array(silent, bool)
     metrics: dict[str, float] = {}
     if len(off):
         metrics["update/rejected_frac"] = float(out.mean())
     if out.any():  # the update sees the others alone
-        every = np.concatenate(off)
-        metrics["update/logprob_diff_mean_nats"] = float(every.mean())
-        metrics["update/logprob_diff_max_nats"] = float(every.max())
+        metrics |= difference_metrics(off)
     return out, metrics
+
+
+def difference_metrics(off: Sequence[Floats]) -> dict[str, float]:
+    """Return how far engine and learner are apart, from the differences ``[n]`` per path in nats.
+
+    Over finite ones: what is none is trained on in no case, or the loss is not finite.
+    """
+    every = _finite(off)
+    if not len(every):
+        return {}
+    return {
+        "update/logprob_diff_mean_nats": float(every.mean()),
+        "update/logprob_diff_max_nats": float(every.max()),
+    }
 
 
 def without_paths(
@@ -317,7 +348,11 @@ class Alarm:
 
 
 def weighed(
-    credits: Credits, forest: Forest, learner: Sequence[Floats], cap: float
+    credits: Credits,
+    forest: Forest,
+    learner: Sequence[Floats],
+    cap: float,
+    out: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[Credits, dict[str, float]]:
     """Multiply every advantage by its token's weight; return the credits and metrics.
 
@@ -326,12 +361,13 @@ def weighed(
         forest: What was sampled.
         learner: The learner's log-probabilities ``[n_act]`` per path before the update.
         cap: Largest weight.
+        out: Which paths :func:`rejected` leaves out ``[paths]``, which have no weights; None for
+            none.
     """
-    ratios = [
-        importance_ratio(own, engine)
-        for own, engine in zip(learner, sampled_logprobs(forest), strict=True)
-    ]
-    advantages = [
-        times_weight(a, ratio, cap) for a, ratio in zip(credits.advantages, ratios, strict=True)
-    ]
+    advantages, ratios = list(credits.advantages), []
+    for i, (own, engine) in enumerate(zip(learner, sampled_logprobs(forest), strict=True)):
+        if out is not None and out[i]:
+            continue
+        ratios.append(importance_ratio(own, engine))
+        advantages[i] = times_weight(advantages[i], ratios[-1], cap)
     return dataclasses.replace(credits, advantages=advantages), weight_metrics(ratios, cap)

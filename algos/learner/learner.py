@@ -261,6 +261,10 @@ class Learner:
         own = [weights.own[i] for i in range(len(rows))] if whole else None
         return metrics | weights.metrics(), own
 
+    def silent(self, advantages: Sequence[Floats]) -> list[bool]:
+        """Return which paths the loss is silent about, by their advantages ``[n_act]``."""
+        return [self.loss_is_silent and not a.any() for a in advantages]
+
     def _update(
         self,
         rows: list[Row],
@@ -295,11 +299,11 @@ class Learner:
     ) -> None:
         kept = self._kept(rows, chosen, streams, log)
         norm = _norm(rows, chosen, streams, kept)
+        silent = self.silent([streams["advantages"][i] for i in chosen])
         live = [
             i
-            for i in chosen
-            if (not self.loss_is_silent or streams["advantages"][i].any())
-            and (i not in kept or kept[i].any())
+            for i, skip in zip(chosen, silent, strict=True)
+            if not skip and (i not in kept or kept[i].any())
         ]
         log.left_out(len(chosen) - len(live), len(chosen))
         share = sum(_tokens(rows, i, kept) for i in live) / norm.tokens

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..core.protocols import Floats
 from ..runs.process_group import Channel
 from .batching.rows import NOT_SAMPLED, Row
+from .importance_weights import difference_metrics
 
 
 class UpdateLog:
@@ -126,11 +127,7 @@ class UpdateLog:
         out["update/paths_left_out_frac"] = self.out[0] / self.out[1]
         if self.dropped[1]:
             out["update/masked_frac"] = self.dropped[0] / self.dropped[1]
-        if sum(map(len, self.differences)):
-            all_of_them = np.concatenate(self.differences)
-            out["update/logprob_diff_mean_nats"] = float(all_of_them.mean())
-            out["update/logprob_diff_max_nats"] = float(all_of_them.max())
-        return out
+        return out | difference_metrics(self.differences)
 
 
 def pieces(flat: Floats, rows: Sequence[Row], micro: Sequence[int]) -> list[Floats]:

@@ -409,13 +409,14 @@ class Trainer(Closing):
         if "old_logprobs" not in annotations:
             annotations["old_logprobs"] = learner.logprobs(shaped)
         now = annotations["old_logprobs"]
-        row, off = {}, {}
-        if guard.cap is not None:
-            credits, row = weighed(credits, shaped, now, guard.cap)
-        update = shaped, annotations, credits
+        row, off, out = {}, {}, None
         if guard.reject_above is not None:
-            out, off = rejected(shaped, now, guard.reject_above)
-            update = without_paths(*update, out) if out.any() else update
+            silent = learner.silent(credits.advantages)
+            out, off = rejected(shaped, now, guard.reject_above, silent)
+        if guard.cap is not None:
+            credits, row = weighed(credits, shaped, now, guard.cap, out)
+        update = shaped, annotations, credits
+        update = update if out is None or not out.any() else without_paths(*update, out)
         clock.lap("credit")
         return row | learner.update(*update, share) | off, credits
 

@@ -172,7 +172,8 @@ def test_paths_that_another_policy_sampled_are_rejected_whole() -> None:
     out, metrics = rejected(f, learner, 0.5)
     assert out.tolist() == [False, True, True]
     assert metrics["update/rejected_frac"] == pytest.approx(2 / 3)
-    assert metrics["update/logprob_diff_max_nats"] != metrics["update/logprob_diff_max_nats"]
+    assert metrics["update/logprob_diff_max_nats"] == 4.0  # of those that are numbers
+    assert metrics["update/logprob_diff_mean_nats"] == pytest.approx(4.6 / 4)
     out, metrics = rejected(f, [*learner[:2], np.array([-1.0], np.float32)], 0.5)
     assert metrics["update/logprob_diff_max_nats"] == 4.0
     assert metrics["update/logprob_diff_mean_nats"] == pytest.approx(4.6 / 5)
@@ -188,6 +189,27 @@ def test_paths_that_another_policy_sampled_are_rejected_whole() -> None:
     within, metrics = rejected(f, [np.array(v, np.float32) for v in ([-1, -2], [0, 0], [-1])], 0.5)
     assert not within.any()
     assert metrics == {"update/rejected_frac": 0.0}
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_paths_without_finite_numbers_are_rejected_before_any_is_weighed(bad: float) -> None:
+    f = forest([-1.0, -2.0], [-0.5, -0.5], [-1.0])
+    learner = [np.array(x, np.float32) for x in ([-1.1, -2.0], [bad, -0.5], [bad])]
+    credits = Credits([np.array(x, np.float32) for x in ([1, -1], [2, 3], [0])])
+    silent = [False, False, True]
+    out, metrics = rejected(f, learner, 0.5, silent)
+    assert out.tolist() == [False, True, False]
+    weights, of_weights = weighed(credits, f, learner, 2.0, out)
+    ratio = np.exp(np.float32(-0.1))
+    np.testing.assert_allclose(weights.advantages[0], [ratio, -1.0], rtol=1e-6)
+    assert weights.advantages[1].tolist() == [2, 3]
+    assert weights.advantages[2].tolist() == [0]  # it stays, and is not computed
+    assert metrics["update/logprob_diff_mean_nats"] == pytest.approx(0.1 / 3, rel=1e-5)
+    assert all(np.isfinite(list((metrics | of_weights).values())))
+    gone, metrics = rejected(f, [np.full_like(x, bad) for x in learner], 0.5)
+    assert gone.all()
+    assert metrics == {"update/rejected_frac": 1.0}
+    assert weighed(credits, f, learner, 2.0, gone)[1] == {}
 
 
 def test_the_alarm_is_raised_once_for_each_doubling() -> None:

@@ -503,3 +503,26 @@ def test_a_path_of_another_policy_is_left_out_and_a_run_says_so(
         assert updated == [paths - 1]
         assert row["update/rejected_frac"] == pytest.approx(1 / paths)
         assert "paths above 0.5 nats are left out" in "".join(report.said)
+
+
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_a_path_without_finite_log_probabilities_is_left_out_and_the_run_goes_on(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: float
+) -> None:
+    """The weights and means held it before it was left out, and ended the run after the update."""
+    setup = config(tiny_model, importance_cap=2.0, reject_above=0.5, engine_dtype="float32")
+    setup = dataclasses.replace(setup, learner=LearnerSettings(precision="float32"))
+    with Trainer(setup, tmp_path / "run") as trainer:
+        plain = trainer.learner.models.logprobs
+
+        def broken(rows: Any) -> list[Any]:
+            found = plain(rows)
+            if len(rows) > 1:
+                found[0] = np.concatenate([np.float32([bad]), found[0][1:]])
+            return found
+
+        monkeypatch.setattr(trainer.learner.models, "logprobs", broken)
+        row = trainer.train_step()
+    assert row["update/rejected_frac"] == pytest.approx(1 / row["rollout/paths"])
+    assert 0 < row["update/importance_mean"] <= 2
+    assert row["update/logprob_diff_max_nats"] < 0.5

@@ -22,7 +22,12 @@ from turngym.algos.learner.attention.span_attention import SpanAttention, spans_
 from turngym.algos.learner.attention.tree_attention import NAME, TreeLayout, attending
 from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import Row, distinct_tokens, rows_of
-from turngym.algos.learner.importance_weights import Protection, weighed
+from turngym.algos.learner.importance_weights import (
+    Protection,
+    rejected,
+    weighed,
+    without_paths,
+)
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.scoring import layer_parts, pack_attention, scoring
 from turngym.algos.learner.scoring.fused_head import HeadSettings
@@ -479,5 +484,41 @@ def test_one_step_that_scores_for_itself_is_the_step_after_scoring(
     several = learner(**{"optim.epochs": 2})
     assert several.update_scoring(forest, ref(several), credits, 1.0, guard) is None
     assert (then.optimizer_steps, several.optimizer_steps) == (steps, 0)
+    for a, b in zip(first.policy.parameters(), then.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_silent_path_that_is_far_off_counts_alike_with_and_without_a_pass_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The step that scores for itself does not compute it, so the other one does not drop it."""
+    monkeypatch.setattr(scoring, "is_large", lambda _: True)
+    forest = branching(3, turns=4)
+    rows = rows_of(forest)
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=row.n_act).astype(np.float32) for row in rows]
+    given[1] = np.zeros_like(given[1])
+    credits = Credits(given)
+
+    def learner() -> Learner:
+        recipe = make_recipe("dapo", {"optim.minibatches": 1, "optim.warmup_steps": 0})
+        made = LearnerSettings(precision="bfloat16")
+        return Learner(small("llama"), recipe, pad_id=0, settings=made)
+
+    first, then = learner(), learner()
+    assert first.loss_is_silent
+    now = first.logprobs(forest)
+    off = [float(np.abs(own - row.sampled).mean()) for own, row in zip(now, rows, strict=True)]
+    now[1] = now[1] - np.float32(max(off) + 1)  # as a lost cache would leave it
+    guard = Protection(cap=2.0, reject_above=max(off) + 0.5)
+    assert guard.cap is not None
+    assert guard.reject_above is not None
+    out, metrics = rejected(forest, now, guard.reject_above, first.silent(given))
+    assert metrics["update/rejected_frac"] == 0
+    apart, _ = weighed(credits, forest, now, guard.cap, out)
+    first.update(*without_paths(forest, {"old_logprobs": now}, apart, out))
+    done = then.update_scoring(forest, {}, credits, 1.0, guard)
+    assert done is not None
+    assert done[1] is None  # not all were computed
     for a, b in zip(first.policy.parameters(), then.policy.parameters(), strict=True):
         assert torch.equal(a, b)
