@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,19 @@ from turngym.algos.learner.batching.micro_batch import MicroBatch, round_up
 from turngym.algos.learner.batching.rows import distinct_tokens, rows_of
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
-from turngym.algos.losses import ActorCriticLoss, Clip, Kl, PolicyLoss, StepDpoLoss, ValueLoss
+from turngym.algos.losses import (
+    ActorCriticLoss,
+    Aggregate,
+    Clip,
+    Kl,
+    PathMeanConstant,
+    PathMeanTokenMean,
+    PathMeanTokenSum,
+    PolicyLoss,
+    StepDpoLoss,
+    TokenMean,
+    ValueLoss,
+)
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
 from turngym.algos.rollouts import Expand
@@ -160,6 +173,30 @@ def test_any_forest(seed: int, trees: int, turns: int, critic: Any, tokens: int)
     one = learner(everything(), critic=critic, micro_batch_tokens=tokens)
     other = learner(everything(), critic=critic, shared_prefix=False)
     assert_same_update(one, other, forest, seed)
+
+
+@pytest.mark.parametrize(
+    "aggregate",
+    [TokenMean(), PathMeanTokenMean(), PathMeanTokenSum(), PathMeanConstant(length=8)],
+    ids=lambda one: one.name,
+)
+def test_no_aggregation_depends_on_how_micro_batches_are_cut(aggregate: Aggregate) -> None:
+    grown = branching(5)
+    recipe = everything()
+    policy = replace(recipe.loss.policy, aggregate=aggregate)  # type: ignore[attr-defined]
+    recipe = replace(recipe, loss=replace(recipe.loss, policy=policy))  # type: ignore[type-var]
+    annotations, credits = streams(grown)
+    credits.advantages[1][:] = 0.0
+    seen = []
+    for shared, tokens in itertools.product((False, True), (8192, 45, 1)):
+        made = learner(recipe, shared_prefix=shared, micro_batch_tokens=tokens)
+        row = made.update(grown, annotations, credits)
+        seen.append((row["update/loss"], row["loss/policy"], gradients(made)))
+    (loss, part, gradient), *others = seen
+    assert float(gradient.norm()) > 0
+    for other_loss, other_part, other in others:
+        assert (other_loss, other_part) == pytest.approx((loss, part), rel=2e-5, abs=2e-6)
+        assert float((gradient - other).norm()) <= 1e-5 * float(gradient.norm())
 
 
 @pytest.mark.parametrize("critic", ["own", "shared"])
