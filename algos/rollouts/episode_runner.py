@@ -296,6 +296,7 @@ class EpisodeRunner:
         context, done, info = handle.now, result.done, result.info
         opener, gold = self._gold(handle) if self.record_gold and not context.ids else ([], ())
         inner = text_env(handle.env)
+        debug_info, info = self._debug_info(inner, info)
         last = Turn(
             parent=context.parent,
             edge=context.edge,
@@ -314,7 +315,7 @@ class EpisodeRunner:
             stop=done.stop,
             previous=None if handle.last == context.parent else handle.last,
             spawned=self._spawned(handle, len(tree.turns) + len(cuts)),
-            debug_info=_debug_info(inner),
+            debug_info=debug_info,
             state=result.state,
             gold_opener=_ids(opener),
             gold=gold,
@@ -384,6 +385,18 @@ class EpisodeRunner:
             ids = whole[len(opener) :] if together else self.renderer.write(answer.text)
             texts.append(np.asarray(ids, dtype=np.int64))
         return opener, tuple(texts)
+
+    def _debug_info(
+        self, env: TextEnv[Any, Any], info: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the debug info of the last action, and the step's info with its final status."""
+        if info["status"] == "env_error":
+            return {}, info
+        try:
+            return env.take_debug_info(env.episode), info
+        except EnvFault as fault:
+            self.fault = str(fault)
+            return {}, {**info, "status": "env_error", "metrics": {}}
 
     def _spawned(self, handle: EpisodeHandle, at: int) -> tuple[Ids, ...]:
         """Return the first prompts of the sessions that the last action, turn ``at``, requested."""
@@ -456,7 +469,7 @@ def cut_short(env: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], 
     """
     episode = env.episode
     try:
-        own = env.metrics(episode)
+        own = env.take_metrics(episode)
     except EnvFault:
         return "env_error", ()
     return "truncated", (
@@ -464,17 +477,12 @@ def cut_short(env: TextEnv[Any, Any]) -> tuple[Status, tuple[tuple[str, float], 
         ("return", episode.total_reward),
         ("turns", float(episode.turn)),
         ("invalid_actions", float(episode.invalid_actions)),
-        *((name, float(value)) for name, value in own.items()),
+        *own.items(),
     )
 
 
 def _ids(given: Sequence[int]) -> Ids:
     return np.asarray(given, dtype=np.int64) if len(given) else _NONE
-
-
-def _debug_info(env: TextEnv[Any, Any]) -> Mapping[str, Any]:
-    episode = env.episode
-    return {} if episode.status == "env_error" else dict(env.debug_info(episode))
 
 
 def _parts(turn: Turn, cuts: Sequence[int], at: int) -> list[Turn]:

@@ -110,7 +110,7 @@ def _replay_infos(episode: Transcript) -> tuple[list[dict[str, Any]], str]:
             if inner.episode.observation != step.observation:
                 return [], f"Task {episode.task_id}: turn {number} differs in the replay."
             env.step(step.action)
-            infos.append(dict(inner.debug_info(inner.episode)))
+            infos.append(inner.take_debug_info(inner.episode))
     except TurngymError as error:
         return [], f"Crawls are not shown: {error}"
     return infos, ""

@@ -34,6 +34,7 @@ from .episode import (
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import load_expert
+from .reports import finite_metrics, json_debug_info
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
@@ -183,7 +184,10 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         """
 
     def metrics(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
-        """Return metrics of a finished episode beside the ones that every environment has."""
+        """Return metrics of a finished episode beside the ones that every environment has.
+
+        They are finite numbers; one that does not apply to an episode is left out there.
+        """
         return NO_TERMS
 
     def truncation_reward(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
@@ -226,9 +230,26 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def debug_info(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
         """Return what the last action did, as JSON data for people who look at the episode later.
 
-        No agent is shown it, so it may contain what the environment keeps hidden.
+        No agent is shown it, so it may contain what the environment keeps hidden. It consists of
+        dicts, lists, texts, finite numbers of Python's own, bools and None.
         """
         return NO_TERMS
+
+    def take_metrics(self, episode: Episode[S]) -> dict[str, float]:
+        """Return :meth:`metrics` as finite floats.
+
+        Raises:
+            EnvFault: One is none; names environment, task and metric.
+        """
+        return finite_metrics(self.metrics(episode), self._where(episode))
+
+    def take_debug_info(self, episode: Episode[S]) -> dict[str, Any]:
+        """Return :meth:`debug_info` as a dictionary.
+
+        Raises:
+            EnvFault: Something in it is no JSON data; names environment, task and entry.
+        """
+        return json_debug_info(self.debug_info(episode), self._where(episode))
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
         """Return scripted policies by name, each made from a seed.
@@ -526,9 +547,10 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             "turns": float(episode.turn),
             "invalid_actions": float(episode.invalid_actions),
         }
-        for name, value in self.metrics(episode).items():
-            own[name] = float(value)
-        return own
+        return own | self.take_metrics(episode)
+
+    def _where(self, episode: Episode[S]) -> str:
+        return f"{self.name}, task {episode.task.id}"
 
     def _end_with_fault(self, episode: Episode[S], action: str, fault: EnvFault) -> FiveTuple:
         """End the episode without a score, also when the grader broke after the step counted."""

@@ -30,6 +30,7 @@ LAWS: Mapping[str, Callable[[Lab], str | None]] = {
     "truncated exactly at the limit": episode.truncated_exactly_at_the_limit,
     "status follows the flags": episode.status_follows_the_flags,
     "info is complete and typed": episode.info_is_complete_and_typed,
+    "debug info is JSON data": episode.debug_info_is_json_data,
     "no step after the end": episode.no_step_after_the_end,
     "texts are in the space": episode.texts_are_in_the_space,
     "rewards are named, finite and in range": episode.rewards_are_named_finite_and_in_range,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.digest import digest_of
-from ..core.env import Policy
+from ..core.env import Policy, TextEnv
 from ..core.episode import Info
+from ..core.errors import EnvFault
 from ..core.tasks import Task
 from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
 
@@ -146,6 +147,34 @@ def info_is_complete_and_typed(lab: Lab) -> None:
         _check_info("reset", play.info, keys, turn=0, ended=False)
         for turn, step in enumerate(play.steps, start=1):
             _check_info(f"turn {turn}", step.info, keys, turn, ended=turn == len(play.steps))
+
+
+def debug_info_is_json_data(lab: Lab) -> None:
+    """What ``debug_info`` says of every action can be written as JSON."""
+    if type(lab.text_env).debug_info is TextEnv.debug_info:
+        return  # it says nothing
+
+    def record(act: Callable[..., str]) -> Callable[..., str]:
+        def acting(env: Any, observation: str, info: dict[str, Any]) -> str:
+            if info["turn"]:
+                _take_debug_info(lab, env)
+            return act(env, observation, info)
+
+        return acting
+
+    for number, task in enumerate(lab.tasks(lab.text_env)):
+        lab.play(lab.env, number, record(lab.mixed(number)), _reset_options(task))
+        _take_debug_info(lab, lab.env)
+        if number == lab.sample:
+            break
+
+
+def _take_debug_info(lab: Lab, env: Any) -> None:
+    inner = lab.inner(env)
+    try:
+        inner.take_debug_info(inner.episode)
+    except EnvFault as fault:
+        raise LawViolation(f"turn {inner.episode.turn}: {fault}") from fault
 
 
 def texts_are_in_the_space(lab: Lab) -> None:

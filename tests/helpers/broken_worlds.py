@@ -37,6 +37,16 @@ class LateMetrics(Guess):
         return {"guesses": 1.0}
 
 
+class Unmeasured(Guess):
+    def metrics(self, episode):
+        return {"guesses": float("nan") if episode.turn > 1 else 1.0}
+
+
+class Unwritable(Guess):
+    def debug_info(self, episode):
+        return {"turn": np.float32(episode.turn)}
+
+
 class Both(Guess):
     def _close(self, *args):
         text, reward, terminated, truncated, info = super()._close(*args)
@@ -329,6 +339,8 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("status follows the flags", Both),
     ("truncated exactly at the limit", Endless),
     ("truncated exactly at the limit", Hasty),
+    ("nothing breaks", Unmeasured),
+    ("debug info is JSON data", Unwritable),
     ("no step after the end", Patient),
     ("texts are in the space", Surrogate),
     ("rewards are named, finite and in range", Rich),

@@ -237,6 +237,24 @@ def test_a_measure_that_breaks_at_a_full_context_is_no_score(
     assert tree.turns[-1].status == "env_error"
 
 
+def test_a_measure_or_debug_info_that_cannot_be_written_is_no_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rare nan ended the run where the step's means were checked, at every resuming again."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Talk, "metrics", lambda *_: {"hops": float("nan")})
+        tree = scripted("x.", "yyy.", max_context=17)  # its context is full
+        assert (tree.turns[-1].status, tree.turns[-1].metrics) == ("env_error", ())
+        assert scripted("s.").turns[-1].status == "env_error"
+    monkeypatch.setattr(Talk, "debug_info", lambda _, ep: {"x": float("nan") if ep.turn > 1 else 1})
+    engine = ScriptEngine(["x.", "s."])
+    tree = play(1, engine).trees[0]
+    assert [turn.debug_info for turn in tree.turns] == [{"x": 1}, {}]
+    assert [turn.status for turn in tree.turns] == ["running", "env_error"]
+    assert Forest.of([Group("u", "t", [tree])]).env_errors == 1
+    assert engine.alive == set()
+
+
 def test_a_session_starts_a_new_context_and_can_be_returned_to() -> None:
     engine = ScriptEngine(["x.", "r.", "yy.", "h.", "s."])
     tree = play(1, engine).trees[0]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -133,6 +136,43 @@ def test_a_broken_tool_or_grader_ends_the_episode_without_a_score(action: str) -
     assert [step.action for step in env.episode.steps] == [WRONG, action]
     with pytest.raises(EpisodeError):
         env.step(RIGHT)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None, np.float32("nan")])
+def test_a_metric_that_is_no_finite_number_is_a_broken_grader(value: Any) -> None:
+    class Unmeasured(Guess):
+        def metrics(self, episode):
+            return {"guesses": np.float32(1.5), "hops": value}
+
+    env = started(Unmeasured, max_turns=1)
+    observation, reward, *_, info = env.step(RIGHT)
+    assert (reward, info["status"], info["metrics"]) == (0.0, "env_error", {})
+    assert re.search(rf"Unmeasured, task {info['task_id']}: metrics\(\)\['hops'\]", observation)
+    assert "expected a finite number" in observation
+
+
+def test_debug_info_that_is_no_json_data_is_named_where_it_is_taken() -> None:
+    said: list[Any] = [{}]
+
+    class Says(Guess):
+        def debug_info(self, episode):
+            return said[0]
+
+    env = started(Says)
+    for good in ({}, {"a": [1, 2.5, None, ("x", True)], "b": {"c": np.float64(2)}}):
+        said[0] = good
+        assert env.take_debug_info(env.episode) == good
+    place = f"Says, task {env.episode.task.id}: debug_info()"
+    for bad, where in (
+        ({"a": math.nan}, "['a'] is nan, a float"),
+        ({"a": [{"b": np.float32(1)}]}, "['a'][0]['b'] is np.float32(1.0), a float32"),
+        ({"a": {"b": {1}}}, "['a']['b'] is {1}, a set"),
+        ({"a": {(1, 2): 0}}, "['a'] is {(1, 2): 0}, a dict"),
+    ):
+        said[0] = bad
+        with pytest.raises(EnvFault) as caught:
+            env.take_debug_info(env.episode)
+        assert str(caught.value).startswith(f"{place}{where}; expected JSON data")
 
 
 def test_a_fault_at_the_limit_takes_the_reward_back() -> None:

@@ -1,0 +1,81 @@
+"""What an environment reports of an episode, checked where it is taken.
+
+Metrics are averaged and debug info is written as JSON, much later and for many episodes at once: a
+value that cannot be would end a run there, and nobody could say which episode it came from.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import EnvFault
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def finite_metrics(metrics: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return metrics as floats.
+
+    Args:
+        metrics: As the environment gave them.
+        where: The environment and its task, for the message.
+
+    Raises:
+        EnvFault: One is no finite number.
+    """
+    found: dict[str, float] = {}
+    for name, value in metrics.items():
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise EnvFault(
+                f"{where}: metrics()[{name!r}] is {value!r:.200}; expected a finite number. Leave "
+                "a metric out where it does not apply."
+            )
+        found[name] = number
+    return found
+
+
+def json_debug_info(info: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return debug info as a dictionary that can be written as JSON.
+
+    Args:
+        info: As the environment gave it.
+        where: The environment and its task, for the message.
+
+    Raises:
+        EnvFault: Something in it cannot be written.
+    """
+    if not info:
+        return {}
+    found = dict(info)
+    try:
+        json.dumps(found, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        entry, value = _first_unwritable(found) or ("", info)
+        raise EnvFault(
+            f"{where}: debug_info(){entry} is {value!r:.200}, a {type(value).__name__}; expected "
+            "JSON data: dictionaries with texts as keys, lists, texts, finite numbers of Python's "
+            "own (float(x) makes one of NumPy's), bools and None."
+        ) from error
+    return found
+
+
+def _first_unwritable(value: Any) -> tuple[str, Any] | None:
+    """Return where in some data the first value stands that JSON has no form for, and the value."""
+    if isinstance(value, dict) and all(isinstance(key, _PLAIN) for key in value):
+        parts = value.items()
+    elif isinstance(value, (list, tuple)):
+        parts = enumerate(value)
+    else:
+        finite = not isinstance(value, float) or math.isfinite(value)
+        return None if isinstance(value, _PLAIN) and finite else ("", value)
+    for key, part in parts:
+        if (found := _first_unwritable(part)) is not None:
+            return f"[{key!r}]{found[0]}", found[1]
+    return None
