@@ -25,6 +25,7 @@ from ...envs.core.registration import find_environment
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress
     from ...algos.training.config import EnvConfig
+    from ...algos.training.settings import WarmStartSettings
     from ...algos.training.supervised.warm_start import WarmModel
 
 Sampler = Annotated[EngineSettings, tyro.conf.arg(name="")]
@@ -84,20 +85,26 @@ def warmed(
     """
     if not options.warm_start:
         return None
-    from ...algos.training.settings import WarmStartSettings
     from ...algos.training.supervised.warm_start import warm_start
 
-    settings = WarmStartSettings(
+    settings = warm_start_settings(options, render)
+    made = warm_start(model, env, settings, report, device=device)
+    report.note(f"after {options.warm_start} episodes of the expert: {made.folder}")
+    give_memory_back()  # the run that follows has other tensors than the imitation had
+    return made
+
+
+def warm_start_settings(options: WarmStartOptions, render: Style) -> WarmStartSettings:
+    """Return what the options of a warm start say."""
+    from ...algos.training.settings import WarmStartSettings
+
+    return WarmStartSettings(
         episodes=options.warm_start,
         batch=options.warm_start_batch,
         lr=options.warm_start_lr,
         micro_batch_tokens=options.warm_start_micro_batch_tokens,
         render=render,
     )
-    made = warm_start(model, env, settings, report, device=device)
-    report.note(f"after {options.warm_start} episodes of the expert: {made.folder}")
-    give_memory_back()  # the run that follows has other tensors than the imitation had
-    return made
 
 
 def note_cut_actions(made: WarmModel, max_tokens: int, report: Reporter) -> None:

@@ -55,11 +55,13 @@ class LoraOptions:
         lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
         lora_alpha: Their scale times the rank; left out: twice the rank.
         lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
+        lora_rslora: Scale by alpha / sqrt(rank) instead of alpha / rank.
     """
 
     lora_rank: int = 0
     lora_alpha: float | None = None
     lora_target: Repeated = ()
+    lora_rslora: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,13 +269,9 @@ def default_command(words: Sequence[str]) -> Command | None:
         raise BadValueError("--config: expected a config.json or the folder of a run after it.")
     from .saved_config import read_options
 
-    found = read_options(files[0])
-    _give_way(found, list(_read_options(expand_dotted(words))))
-    if found["lora"] is not None:
-        rank, alpha, targets = found["lora"]
-        found["lora"] = LoraOptions(lora_rank=rank, lora_alpha=alpha, lora_target=targets)
-    else:
-        found["lora"] = LoraOptions()
+    given = list(_read_options(expand_dotted(words)))
+    found = read_options(files[0], dict(given))
+    _give_way(found, given)
     return Command(**found)
 
 
@@ -299,22 +297,25 @@ def _give_way(found: dict[str, Any], words: Sequence[tuple[str, str]]) -> None:
         word for word in found["recipe_arg"] if word.partition("=")[0] not in changed
     )
     if named.get("--lora-rank") == "0":
-        found["lora"] = None
+        found["lora"] = LoraOptions()
+    if named.get("--warm-start") == "0":
+        found["warm"] = WarmStartOptions()
 
 
 def lora(options: LoraOptions) -> LoraSettings | None:
     """Return the adapters that the options ask for, None for none."""
     if not options.lora_rank:
-        if options.lora_alpha is not None or options.lora_target:
+        if options != LoraOptions():
             raise BadValueError(
-                "--lora-alpha, --lora-target: change nothing without --lora-rank N, of which the "
-                "adapters are."
+                "--lora-alpha, --lora-target, --lora-rslora: change nothing without --lora-rank N, "
+                "of which the adapters are."
             )
         return None
     return LoraSettings(
         rank=options.lora_rank,
         alpha=2.0 * options.lora_rank if options.lora_alpha is None else options.lora_alpha,
         targets=options.lora_target or ("all-linear",),
+        rslora=options.lora_rslora,
     )
 
 

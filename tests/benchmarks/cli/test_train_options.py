@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import pytest
 import tyro
 
 from turngym.agents.models.loading import SMALL, is_small
+from turngym.agents.models.lora import LoraSettings
 from turngym.agents.models.registry.catalogue import CATALOGUE
 from turngym.agents.models.registry.fetch import _folder_of
 from turngym.agents.warm_start.cache import ensure_starter
@@ -22,12 +24,19 @@ from turngym.algos.evaluation.result import RunResult
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
-from turngym.algos.training.config import EnvConfig
+from turngym.algos.training.config import EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.settings import TrainSettings, WarmStartSettings
+from turngym.algos.training.settings import WarmStart as TrainedStart
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.cli.model_options import fitting_size, made_for, model_path, starter
-from turngym.benchmarks.cli.train import Command, configure, default_command, print_result
+from turngym.benchmarks.cli.train import (
+    Command,
+    configure,
+    default_command,
+    lora,
+    print_result,
+)
 from turngym.envs.core.env import TextEnv
 from turngym.envs.core.episode import Outcome
 from turngym.envs.core.errors import BadValueError, DataError
@@ -269,6 +278,7 @@ def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Pa
     assert other["env"]["settings"] == {"count": 5}
     assert again("--recipe-arg", "optim.lr=0.5")["recipe"]["optim"]["lr"] == 0.5
     assert again("--lora-rank", "0")["lora"] is None
+    assert again("--lora-rank", "4", "--lora-rslora")["lora"]["rslora"] is True
     # another recipe has its own settings, those for small models too
     plain = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
     plain += ["--recipe", "drgrpo"]
@@ -276,7 +286,9 @@ def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Pa
     assert again("--recipe", "drgrpo")["recipe"] == fresh.resolved("digest")["recipe"]
 
 
-@pytest.mark.parametrize("given", [["--lora-alpha", "8"], ["--lora-target", "q_proj"]])
+@pytest.mark.parametrize(
+    "given", [["--lora-alpha", "8"], ["--lora-target", "q_proj"], ["--lora-rslora"]]
+)
 def test_adapters_without_a_rank_are_refused(given: list[str], tiny_model: Path) -> None:
     words = ["--env", "Letters-v0", "--model", str(tiny_model), *given]
     with pytest.raises(BadValueError, match="--lora-rank N"):
@@ -346,6 +358,97 @@ def test_a_recipe_that_is_not_registered_so_is_refused(
     assert main(["train", "--config", str(file)]) == 2
     assert "credit.type differ" in capsys.readouterr().err.replace("\n", " ")
     assert (TrainSettings().seed, LearnerSettings().optimizer) == (0, "adamw")
+
+
+def saved(folder: Path, model: Path, **changes: Any) -> TrainConfig:
+    """Write what a run of the letters leaves behind, with changes made in Python."""
+    config, _ = configure(Command(env="Letters-v0", model=str(model), eval_n=4), Silent())
+    config = replace(config, **changes)
+    (folder / "config.json").write_text(json.dumps(config.resolved("digest")))
+    return config
+
+
+LETTERS = EnvConfig(id="Letters-v0")
+OTHERS = WarmStartSettings(episodes=4, split="dev", seed=3)
+
+
+def imitated(settings: WarmStartSettings = OTHERS, **env_settings: Any) -> TrainedStart:
+    return TrainedStart(
+        base="base",
+        base_digest="x",
+        env_id="Letters-v0",
+        env_settings=env_settings,
+        settings=settings,
+        action_tokens=4,
+        context_tokens=9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "way_out"),
+    [
+        (
+            {"evals": (EvalConfig(name="mine", env=LETTERS, split="dev", n=4),)},
+            "evals",
+            ["--eval-split", "dev"],
+        ),
+        ({"evals": (EvalConfig(name="last", env=LETTERS, split="", n=4),)}, "evals", None),
+        (
+            {"evals": (EvalConfig(env=EnvConfig(id="Letters-v0", settings={"count": 3})),)},
+            "evals",
+            None,
+        ),
+        ({"warm_start": imitated()}, "warm_start.settings.split", ["--warm-start", "0"]),
+        (
+            {"warm_start": imitated(WarmStartSettings(episodes=4, seed=3))},
+            "warm_start.settings.seed",
+            ["--warm-start=0"],
+        ),
+        (
+            {"warm_start": imitated(WarmStartSettings(episodes=4, render="plain"))},
+            "warm_start.settings.render",
+            None,
+        ),
+        (
+            {"warm_start": imitated(WarmStartSettings(episodes=4), count=3)},
+            "warm_start.env_settings",
+            None,
+        ),
+    ],
+)
+def test_what_the_command_line_cannot_say_of_a_run_is_refused_by_name(
+    changes: dict[str, Any],
+    name: str,
+    way_out: list[str] | None,
+    tiny_model: Path,
+    tmp_path: Path,
+) -> None:
+    saved(tmp_path, tiny_model, **changes)
+    given = ["--config", str(tmp_path)]
+    with pytest.raises(BadValueError, match=rf"cannot say {re.escape(name)} as it is there: "):
+        default_command(given)
+    if way_out:
+        assert default_command([*given, *way_out]) is not None
+
+
+def test_a_setting_that_this_version_does_not_know_is_refused(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    resolved = saved(tmp_path, tiny_model).resolved("digest")
+    resolved["learner"]["warp"] = 9
+    resolved["not_given"] = None
+    (tmp_path / "config.json").write_text(json.dumps(resolved))
+    with pytest.raises(BadValueError, match=r"learner\.warp as it is there: 9; .* nothing"):
+        default_command(["--config", str(tmp_path)])
+
+
+@pytest.mark.parametrize("rslora", [False, True])
+def test_adapters_of_a_run_are_said_whole(rslora: bool, tiny_model: Path, tmp_path: Path) -> None:
+    made = LoraSettings(rank=2, alpha=4.0, targets=("q_proj", "v_proj"), rslora=rslora)
+    saved(tmp_path, tiny_model, lora=made)
+    found = default_command(["--config", str(tmp_path)])
+    assert found is not None
+    assert lora(found.lora) == made
 
 
 @pytest.mark.parametrize(
