@@ -500,6 +500,9 @@ def _tokens(rows: Sequence[Row], at: int, kept: Mapping[int, npt.NDArray[np.bool
 def _not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> LossNotFiniteError:
     shown = ", ".join(f"{k} {float(v):.4g}" for k, v in parts.items())
     return LossNotFiniteError(
-        f"recipe {name}: the loss of optimiser step {step} is not finite ({shown}). The run can be "
-        "resumed from its last checkpoint; try a lower learning rate or float32 precision."
+        f"recipe {name}: the loss of optimiser step {step} is not finite ({shown}); its mini batch "
+        "changed nothing. Try a lower learning rate, or --precision float32, in a new run from the "
+        "last checkpoint: turngym train --config RUN --model RUN --warm-start 0 "
+        "--recipe.optim.lr RATE --run-dir NEW. Where there is none yet, leave --model and "
+        "--warm-start out: it begins where this run began."
     )

@@ -324,7 +324,7 @@ def test_a_loss_that_is_not_finite_stops_before_any_change(tiny_model: Path) -> 
     grown = forest()
     credit = credits_for(grown)
     credit.advantages[1][:] = np.nan
-    with pytest.raises(LossNotFiniteError, match="resumed from its last checkpoint"):
+    with pytest.raises(LossNotFiniteError, match="in a new run from the last checkpoint"):
         one.update(grown, {}, credit)
     assert torch.equal(before, weights(one.policy))
 

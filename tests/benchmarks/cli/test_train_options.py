@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
 from turngym.agents.warm_start.settings import StarterProgress, StarterSettings
 from turngym.algos.evaluation.result import RunResult
+from turngym.algos.learner.learner import _not_finite
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
@@ -449,6 +451,35 @@ def test_adapters_of_a_run_are_said_whole(rslora: bool, tiny_model: Path, tmp_pa
     found = default_command(["--config", str(tmp_path)])
     assert found is not None
     assert lora(found.lora) == made
+
+
+def test_what_is_advised_after_a_loss_that_is_not_finite_can_be_done(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """The words of the message are a run with another learning rate, from the checkpoint or not."""
+    start = imitated(WarmStartSettings(episodes=4, batch=2))
+    saved(tmp_path, tiny_model, warm_start=start)
+    checkpoint = tmp_path / "checkpoints" / "step-000002"
+    shutil.copytree(tiny_model, checkpoint)
+    (checkpoint / "trainer").mkdir()
+    (checkpoint / "trainer" / "state.json").write_text('{"files": {}, "progress": {}}')
+    said = str(_not_finite("grpo", 3, {}))
+    (advised,) = re.findall(r"turngym train (.*?)\. ", said)
+    for gone in ([], ["--model", "--warm-start"]):
+        words = advised.replace("RUN", str(tmp_path)).replace("NEW", str(tmp_path / "new")).split()
+        words[words.index("RATE")] = "1e-5"
+        for option in gone:
+            at = words.index(option)
+            del words[at : at + 2]
+        words = expand_dotted(words)
+        command = tyro.cli(Command, args=words, default=default_command(words))
+        if gone:  # as the run began, which imitated
+            assert (command.model, command.warm.warm_start) == ("base", 4)
+            continue
+        config, folder = configure(command, Silent())
+        assert (config.model, config.warm_start) == (str(checkpoint), None)
+        assert config.recipe.optim.lr == 1e-5
+        assert folder == tmp_path / "new"
 
 
 @pytest.mark.parametrize(
