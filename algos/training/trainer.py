@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -24,7 +23,7 @@ from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
 from ...envs.core.tasks import get_split_blocks, get_split_size
 from ...envs.utils.disk_errors import disk_errors
-from ...envs.utils.garbage_collection import uncollected
+from ...envs.utils.garbage_collection import settled_heap, uncollected
 from ..core.forest import Forest
 from ..core.protocols import Credits
 from ..evaluation.evaluate import EvalSet, Evaluation, evaluate_model
@@ -95,8 +94,6 @@ from .run_writer import RunWriter
 APART_METRIC = "update/logprob_diff_mean_nats"
 APART = 0.005
 """Nats between engine and learner, mean per token, from which a run's progress line says so."""
-_COLLECT = 10_000, 20, 20
-"""Objects and collections between collections of the heap's generations, while a run trains."""
 
 _EARLIER: WeakSet[Trainer] = WeakSet()
 """Trainers of :func:`train` that are still in memory."""
@@ -133,24 +130,6 @@ def train(
             _EARLIER.add(trainer)
         with trainer, settled_heap():
             return trainer.run()
-
-
-@contextmanager
-def settled_heap() -> Iterator[None]:
-    """Freeze long-lived objects (libraries, environments, the model) so that GC skips them.
-
-    A full collection walks over all of it, some hundreds of thousands of objects, and takes as
-    long as a whole rollout of a small model. Turns live until their step is over, so that looking
-    for unused ones every few hundred objects finds none: it is done less often, too.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 class Trainer(Closing):

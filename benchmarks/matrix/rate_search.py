@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...algos.runs.run_dir import read_metrics
 from ...algos.training.config import TrainConfig
-from ...algos.training.trainer import settled_heap
+from ...envs.utils.garbage_collection import settled_heap
 from .cell import Cell, ColumnResult, SearchResult, State, TriedRate
 from .layout import Layout
 from .measure import mean_over_budget

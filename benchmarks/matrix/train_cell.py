@@ -11,8 +11,9 @@ from ...algos.learner.settings import LearnerSettings
 from ...algos.recipes import make_recipe
 from ...algos.runs.run_dir import read_metrics
 from ...algos.training.config import Budget, EnvConfig, TrainConfig
-from ...algos.training.trainer import Trainer, settled_heap
+from ...algos.training.trainer import Trainer
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.utils.garbage_collection import settled_heap
 from .cell import Cell, CellResult, ColumnResult, Point, SearchResult, State, TrainingCurve, Used
 from .layout import Layout
 from .machine_info import this_machine

@@ -12,7 +12,8 @@ from typing import Any
 from ...algos.core.recipe import Recipe
 from ...algos.training.config import Budget, TrainConfig
 from ...algos.training.policy_files import save_policy
-from ...algos.training.trainer import Trainer, settled_heap
+from ...algos.training.trainer import Trainer
+from ...envs.utils.garbage_collection import settled_heap
 
 _ALL_STEPS = 2**31 - 1
 

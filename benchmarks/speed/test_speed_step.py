@@ -30,7 +30,7 @@ from turngym.agents.engines.vllm.settings import VllmSettings  # noqa: E402
 from turngym.agents.models.loading import load_tokenizer  # noqa: E402
 from turngym.agents.warm_start.cache import ensure_starter  # noqa: E402
 from turngym.algos import Budget, EnvConfig, TrainConfig, Trainer, make_recipe  # noqa: E402
-from turngym.algos.training.trainer import settled_heap  # noqa: E402
+from turngym.envs.utils.garbage_collection import settled_heap  # noqa: E402
 
 STEPS, WARM = 8, 3
 MOST_OVERHEAD = {"transformers": 0.5, "vllm": 1.0}  # against breakage; the aim is 0.1

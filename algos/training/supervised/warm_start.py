@@ -23,6 +23,7 @@ from ....envs.core.fork import fork
 from ....envs.core.registration import find_environment
 from ....envs.core.tasks import get_split_size
 from ....envs.utils.disk_cache import cache_dir
+from ....envs.utils.garbage_collection import settled_heap
 from ...core.recipe import Optim, Recipe
 from ...credit import Imitation
 from ...learner.settings import LearnerSettings
@@ -33,7 +34,7 @@ from ...runs.run_dir import read_metrics
 from ..config import Budget, EnvConfig, TrainConfig, config_digest, model_digest
 from ..policy_files import save_policy
 from ..settings import WarmStart, WarmStartSettings
-from ..trainer import Trainer, settled_heap
+from ..trainer import Trainer
 from .imitated_content import look_at_content
 
 VERSION = 2

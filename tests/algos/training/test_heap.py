@@ -12,8 +12,9 @@ import pytest
 
 from turngym.agents.models.random_init import blank_model
 from turngym.algos import Budget, EnvConfig, TrainConfig, make_recipe, train
-from turngym.algos.training.trainer import Trainer, settled_heap
+from turngym.algos.training.trainer import Trainer
 from turngym.envs.core.errors import TurngymError
+from turngym.envs.utils.garbage_collection import settled_heap
 
 
 def test_left_alone_within_and_not_after() -> None:
