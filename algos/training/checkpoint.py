@@ -7,7 +7,8 @@ Random states are not stored because there are none: every draw is a function of
 the counters that are.
 
 Several processes write optimiser and critic together, each its own shards; any number of processes,
-one included, can load them. The policy is there once, as one model. They write from copies, in a
+one included, can load them. The policy is there once, as one model, and as shards too where these
+are more exact than the model (float32 where it is bfloat16). They write from copies, in a
 thread, while training goes on: :func:`settle_checkpoint` waits for it.
 """
 
@@ -145,7 +146,7 @@ def _save(
             write_json(part / MEMORY, memory)
     if not team.alone:
         team.ranks.everyone("folder made")
-        shards = begin_shards(part / SHARDS, learner)
+        shards = begin_shards(part / SHARDS, learner, whole)
         state = dataclasses.replace(counters)
 
         def complete() -> None:
@@ -245,8 +246,16 @@ def load_memory(path: Path) -> dict[str, Any]:
     return read_json(path / MEMORY)
 
 
-def load_checkpoint(path: Path, learner: Learner) -> RunCounters:
+def load_checkpoint(
+    path: Path, learner: Learner, on_loss: Callable[[str], None] = _warn
+) -> RunCounters:
     """Put the weights and the optimiser of a checkpoint into ``learner``.
+
+    Args:
+        path: The checkpoint.
+        learner: Of the same model and optimiser.
+        on_loss: Called with a line where weights are there less exact than they were; by default
+            it is a warning.
 
     Raises:
         DataError: A file cannot be read, or belongs to another model.
@@ -258,7 +267,13 @@ def load_checkpoint(path: Path, learner: Learner) -> RunCounters:
         load_policy_weights(path, whole)
         learner.spread_policy()
         if (path / SHARDS).is_dir():
-            load_shards(path / SHARDS, learner)
+            rounded = load_shards(path / SHARDS, learner, whole)
+            if rounded is not None and counters.optimizer_steps:
+                on_loss(
+                    f"{path}: an earlier version wrote this checkpoint, with weights in {rounded} "
+                    "alone: what training changed below that precision is gone, and the run "
+                    "differs from one without the restart. Checkpoints from now on are exact."
+                )
         else:
             _load_states(path, learner)
     except (OSError, RuntimeError, ValueError, EOFError, SafetensorError) as error:
@@ -309,8 +324,13 @@ def _sync_to_disk(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
-def begin_shards(folder: Path, learner: Learner) -> Future[Any]:
-    """Begin to write optimiser and critic as they are now; every process must call.
+def begin_shards(folder: Path, learner: Learner, whole: Any) -> Future[Any]:
+    """Begin to write optimiser, critic and exact weights as they are now; every process must call.
+
+    Args:
+        folder: For them alone.
+        learner: Of this process.
+        whole: The policy as the checkpoint has it as a model.
 
     Returns:
         What ends when this process, and for the first one all of them, have written.
@@ -319,7 +339,7 @@ def begin_shards(folder: Path, learner: Learner) -> Future[Any]:
     from torch.distributed.checkpoint.filesystem import FileSystemWriter
     from torch.distributed.checkpoint.state_dict_saver import async_save
 
-    state = {**_optimizer(learner), **_critic(learner)}
+    state = {**_optimizer(learner), **_critic(learner), **_exact_policy(learner, whole)}
     # torch copies from a card by itself, and writes what is in main memory from where it is
     copies = {k: v.detach().clone() if v.device.type == "cpu" else v for k, v in state.items()}
     with warnings.catch_warnings():
@@ -333,8 +353,12 @@ def begin_shards(folder: Path, learner: Learner) -> Future[Any]:
     return begun
 
 
-def load_shards(folder: Path, learner: Learner) -> None:
-    """Load what :func:`begin_shards` wrote, with as many processes as there are here."""
+def load_shards(folder: Path, learner: Learner, whole: Any) -> torch.dtype | None:
+    """Load what :func:`begin_shards` wrote, with as many processes as there are here.
+
+    Returns:
+        The number format that weights were rounded to; None where they are exact.
+    """
     from torch.distributed.checkpoint.filesystem import FileSystemReader
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata
     from torch.distributed.checkpoint.state_dict_loader import load
@@ -342,7 +366,9 @@ def load_shards(folder: Path, learner: Learner) -> None:
     reader = FileSystemReader(folder)
     saved = reader.read_metadata().state_dict_metadata
     _check_form({key.rsplit(".", 1)[1] for key in saved if key.startswith("optimizer.")}, learner)
-    wanted: dict[str, Tensor] = dict(_critic(learner))
+    exact = _exact_policy(learner, whole)
+    there = {key: value for key, value in exact.items() if key in saved}
+    wanted: dict[str, Tensor] = {**_critic(learner), **there}
     states: list[tuple[Tensor, str, str]] = []
     for i, p in enumerate(_params(learner)):
         for key in sorted(k for k in saved if k.startswith(f"optimizer.{i}.")):
@@ -364,6 +390,7 @@ def load_shards(folder: Path, learner: Learner) -> None:
     learner.optimizer.state.clear()
     for p, name, key in states:
         learner.optimizer.state[p][name] = wanted[key].detach()
+    return next(whole.parameters()).dtype if len(there) < len(exact) else None
 
 
 def load_whole_state(state: dict[str, Any], learner: Learner) -> None:
@@ -414,6 +441,16 @@ def _critic(learner: Learner) -> dict[str, Tensor]:
     if learner.critic is None:
         return {}
     return {f"critic.{name}": p.detach() for name, p in learner.critic.named_parameters()}
+
+
+def _exact_policy(learner: Learner, whole: Any) -> dict[str, Tensor]:
+    """Return the weights that learn in another number format than the model is written in."""
+    written = {name: p.dtype for name, p in whole.named_parameters()}
+    return {
+        f"policy.{name}": p.detach()
+        for name, p in learner.policy.named_parameters()
+        if p.requires_grad and p.dtype != written[name]
+    }
 
 
 def _params(learner: Learner) -> list[Tensor]:

@@ -467,12 +467,13 @@ class Trainer(Closing):
         if newest is None:
             counters = RunCounters()
         else:
-            counters = load_checkpoint(newest, self.learner)
+            counters = load_checkpoint(newest, self.learner, self.report.note)
             if self.tasks.state():  # a source without state has no file
                 self.tasks.load(load_memory(newest))
             if self.partial is not None:
                 self.partial.load(counters.step, load_memory(newest))
-            self.engine.sync(self.learner.whole_policy(), counters.step)
+            policy = self.learner.policy_for_engine(in_turn=self.config.max_lag is None)
+            self.engine.sync(policy, counters.step)
             self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
         self.writer.resume(counters.step, counters.metrics_bytes)
         return counters

@@ -53,9 +53,15 @@ def partial(model: str, steps: int) -> TrainConfig:
     return dataclasses.replace(made, recipe=recipe, env=env, evals=(), partial_rollouts=0.3)
 
 
+def rounded(model: str, steps: int) -> TrainConfig:
+    """A run whose checkpoints hold the model in bfloat16, while float32 shards learn."""
+    return dataclasses.replace(setup("grpo", model, steps), evals=(), weights="bfloat16")
+
+
 def setup_of(name: str, model: str, steps: int) -> TrainConfig:
-    """A run of a recipe by name, or ``partial``."""
-    return partial(model, steps) if name == "partial" else setup(name, model, steps)
+    """A run of a recipe by name, ``partial``, or ``rounded``."""
+    special = {"partial": partial, "rounded": rounded}
+    return special[name](model, steps) if name in special else setup(name, model, steps)
 
 
 def work(jobs: list[dict[str, Any]]) -> None:

@@ -372,6 +372,28 @@ def written_meanwhile(folder: Path) -> dict[str, Any]:
     }
 
 
+def kept_exact(folder: Path) -> dict[str, Any]:
+    """Float32 shards of a policy that is written in bfloat16, over a restart, now and before."""
+    ranks, dtype = join_ranks("cpu"), torch.bfloat16
+    exact, out = checkpoint._exact_policy, {}
+    for version in ("now", "earlier"):
+        if version == "earlier":
+            checkpoint._exact_policy = lambda *_: {}
+        made = learner(Team(ranks.learner, torch.device("cpu"), dtype), small("qwen2"), "float32")
+        gradients(made)
+        counters = checkpoint.RunCounters(step=1, optimizer_steps=1)
+        path = checkpoint.save_checkpoint(folder / version, made, NoTokenizer(), counters, 1)
+        checkpoint.settle_checkpoint(made)
+        checkpoint._exact_policy = exact
+        again = learner(Team(ranks.learner, torch.device("cpu"), dtype), small("qwen2"), "float32")
+        lines: list[str] = []
+        checkpoint.load_checkpoint(path, again, lines.append)
+        both = zip(made.policy.parameters(), again.policy.parameters(), strict=True)
+        equal = all(torch.equal(p.to_local(), q.to_local()) for p, q in both)
+        out[version] = {"equal": equal, "lines": lines}
+    return out
+
+
 def _moment(made: Learner, at: int) -> torch.Tensor:
     p = made.optimizer.param_groups[0]["params"][at]
     return made.optimizer.state[p]["exp_avg"].full_tensor()
@@ -532,6 +554,7 @@ def work(folder: Path) -> None:
         "actors": actors_of_the_first(),
         "taken": taken_from_one_list(),
         "checkpoint": written_meanwhile(places["checkpoints"]),
+        "exact": kept_exact(places["checkpoints"]),
     }
     if join_ranks("cpu").first:
         (folder / "found.json").write_text(json.dumps(out))

@@ -39,7 +39,8 @@ def _play(root: Path, model: str) -> None:
     _forget_after_2(root / "ppo-1", root / "ppo-1-2")
     _forget_after_2(root / "partial-1", root / "partial-1-2")
     names = "grpo-2", "ppo-2", "ppo-1-2", "partial-2", "partial-1-2"
-    parts = [(name, STEPS) for name in names] + [("partial-2-2", 2), ("partial-2-2", STEPS)]
+    parts = [(name, STEPS) for name in (*names, "rounded-2")]
+    parts += [(f"{name}-2-2", steps) for name in ("partial", "rounded") for steps in (2, STEPS)]
     jobs = [
         {"recipe": name.partition("-")[0], "model": model, "steps": n, "folder": str(root / name)}
         for name, n in parts

@@ -95,6 +95,14 @@ def test_two_processes_resume_what_they_carry_to_the_bit(runs: Runs) -> None:
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
+def test_two_processes_resume_shards_that_the_model_rounds_to_the_bit(runs: Runs) -> None:
+    """Before, every resume went on from bfloat16 weights: small updates were lost each time."""
+    one, two = runs.weights("rounded-2"), runs.weights("rounded-2-2")
+    assert {w.dtype for w in one.values()} == {torch.bfloat16}
+    assert runs.rows("rounded-2-2") == runs.rows("rounded-2")
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
 def test_weights_moved(runs: Runs, tiny_model: Path) -> None:
     before, after = load_file(tiny_model / "model.safetensors"), runs.weights("ppo-2")
     assert max(float((before[k] - after[k]).abs().max()) for k in before) > 100 * NOISE

@@ -106,6 +106,15 @@ def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -
     assert row == {"early": True, "moved": True, "step": 1, "weights": True, "moments": True}
 
 
+def test_a_checkpoint_keeps_what_the_model_rounds_and_an_earlier_one_says_that_it_did_not(
+    found: dict[str, Any],
+) -> None:
+    assert found["exact"]["now"] == {"equal": True, "lines": []}
+    assert not found["exact"]["earlier"]["equal"]
+    (line,) = found["exact"]["earlier"]["lines"]
+    assert "with weights in torch.bfloat16 alone" in line
+
+
 def test_actors_play_for_a_learner_of_several_processes(found: dict[str, Any]) -> None:
     """Before, Ray's actors refused to serve more than one learner process."""
     one = {"limits": [64, 320], "sent": True, "groups": ["a", "b"], "sampled": 2}
