@@ -394,6 +394,7 @@ class Learner:
         frozen = self.optimizer_steps < optim.critic_only_steps
         for i, group in enumerate(self.optimizer.param_groups):
             if frozen and i == 0:
+                group["lr"] = 0.0
                 for p in group["params"]:
                     p.grad = None  # AdamW then leaves the policy alone, bit for bit
                 norms.append(0.0)

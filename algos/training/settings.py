@@ -95,7 +95,7 @@ class TrainSettings(EngineSettings):
             only.
         greedy_every: Every so many evaluations are greedy too; those before and after always are,
             and 0 leaves it at them.
-        checkpoint_every: Training steps between checkpoints.
+        checkpoint_every: Checkpoints and rollouts are written every so many training steps.
         keep: Number of checkpoints that are kept.
         transcripts: Episodes per evaluation that are written out as text.
         records: What the run directory gets beside configuration, metrics and result: all of it, or

@@ -252,8 +252,8 @@ class Trainer(Closing):
             over = self._spent() >= 1.0
             if self._evaluation_due(over):
                 self._evaluate(greedy=self._greedy_due(over))
-            due = over or self.counters.step >= saved + self.config.checkpoint_every
-            if due and self.config.records == "all":
+            due = self._records_due() and self.counters.step != saved
+            if (over or due) and self.config.records == "all":
                 with held_interrupts():
                     saved = self._save()
             if over:
@@ -306,10 +306,14 @@ class Trainer(Closing):
             row |= {f"time/{name}_s": seconds for name, seconds in laps.items()}
             row["time/step_s"] = clock.total()
             self._log(row)
-            if step == 1 or step % self.config.checkpoint_every == 0:
+            if step == 1 or self._records_due():
                 dump = replace(dump, step=step)
                 self.writer.rollouts(played.all, dump, self.learner, self.renderer, self.tokenizer)
         return row
+
+    def _records_due(self) -> bool:
+        """Whether this step's checkpoint and rollouts are written: also after an interrupt."""
+        return self.counters.step % self.config.checkpoint_every == 0
 
     def _difference(self, policy: Any) -> Difference:
         """Return how the engine differs from the learner."""

@@ -246,12 +246,12 @@ def test_the_critic_can_learn_first(tiny_model: Path, tmp_path: Path) -> None:
         assert trainer.learner.critic is not None
         before = {k: v.clone() for k, v in trainer.learner.policy.state_dict().items()}
         value = trainer.learner.critic.head.weight.clone()
-        for _ in range(4):
-            trainer.train_step()
+        rates = [trainer.train_step()["update/lr"] for _ in range(4)]
+        assert rates == [0.0] * 4  # before, the rate that it would have had
         after = trainer.learner.policy.state_dict()
         assert all(bool((before[k] == after[k]).all()) for k in before)
         assert not bool((value == trainer.learner.critic.head.weight).all())
-        trainer.train_step()
+        assert trainer.train_step()["update/lr"] > 0
         after = trainer.learner.policy.state_dict()
         assert not all(bool((before[k] == after[k]).all()) for k in before)
 
