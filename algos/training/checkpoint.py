@@ -44,6 +44,8 @@ OPTIMIZER = "trainer/optimizer.pt"
 CRITIC = "trainer/critic.safetensors"
 MEMORY = "trainer/memory.json"
 SHARDS = "trainer/shards"
+_REPLACED, _DAMAGED = ".replaced-", "damaged-"
+"""Before the name of a checkpoint while a newer one of its step takes it, and of a damaged one."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -178,7 +180,10 @@ def settle_checkpoint(learner: Learner) -> None:
 
 
 def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
-    """Give a complete checkpoint its name, and delete old ones."""
+    """Give a complete checkpoint its name, and delete old ones.
+
+    At any moment there is a whole one: what has the name already keeps another until then.
+    """
     paths = {str(p.relative_to(part)): p for p in sorted(part.rglob("*")) if p.is_file()}
     progress = dataclasses.asdict(counters)
     state = {
@@ -190,10 +195,17 @@ def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
     write_json(part / STATE, state)
     _sync_to_disk(part)
     if final.exists():
-        shutil.rmtree(final)
+        final.rename(_emptied(final.with_name(_REPLACED + final.name)))
     part.rename(final)
-    for old in checkpoints(final.parent)[:-keep]:
+    for old in [*final.parent.glob(f"{_REPLACED}*"), *checkpoints(final.parent)[:-keep]]:
         shutil.rmtree(old)
+
+
+def _emptied(path: Path) -> Path:
+    """Return a path at which nothing lies any more."""
+    if path.exists():
+        shutil.rmtree(path)
+    return path
 
 
 def _hash(path: Path) -> str:
@@ -222,7 +234,8 @@ def newest_whole(folder: Path, on_damage: Callable[[str], None] = _warn) -> Path
         DataError: There are checkpoints, and every one is damaged.
     """
     problems = []
-    for path in reversed(checkpoints(folder)):
+    kept = [p for p in folder.glob(f"{_REPLACED}*") if not (folder / _name(p)).exists()]
+    for path in sorted([*checkpoints(folder), *kept], key=_name, reverse=True):
         problem = _problem(path)
         if problem is None:
             for line in problems:
@@ -235,6 +248,23 @@ def newest_whole(folder: Path, on_damage: Callable[[str], None] = _warn) -> Path
             "new run in another folder."
         )
     return None
+
+
+def _name(path: Path) -> str:
+    return path.name.removeprefix(_REPLACED)
+
+
+def set_damaged_aside(folder: Path, newest: Path) -> list[Path]:
+    """Rename the checkpoints after ``newest``, which are damaged; return them as they are now.
+
+    Else they would count among those that are kept, and be in the way of whole ones.
+
+    Args:
+        folder: Of the checkpoints.
+        newest: What :func:`newest_whole` found there.
+    """
+    later = [path for path in checkpoints(folder) if path.name > _name(newest)]
+    return [p.rename(_emptied(p.with_name(_DAMAGED + p.name))) for p in later]
 
 
 def load_memory(path: Path) -> dict[str, Any]:

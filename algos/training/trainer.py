@@ -74,6 +74,7 @@ from .checkpoint import (
     load_memory,
     newest_whole,
     save_checkpoint,
+    set_damaged_aside,
     settle_checkpoint,
 )
 from .config import TrainConfig, config_digest, model_digest
@@ -478,6 +479,10 @@ class Trainer(Closing):
                 self.partial.load(counters.step, load_memory(newest))
             policy = self.learner.policy_for_engine(in_turn=self.config.max_lag is None)
             self.engine.sync(policy, counters.step)
+            self.ranks.learner.everyone("loaded")
+            if self.ranks.first:
+                for path in set_damaged_aside(self.writer.checkpoints, newest):
+                    self.report.note(f"the damaged one is {path} now; delete it if nobody needs it")
             self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
         self.writer.resume(counters.step, counters.metrics_bytes)
         return counters

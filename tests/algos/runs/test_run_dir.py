@@ -23,6 +23,7 @@ from turngym.algos.training.checkpoint import (
     load_checkpoint,
     newest_whole,
     save_checkpoint,
+    set_damaged_aside,
 )
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.utils.statistics import Estimate
@@ -224,6 +225,30 @@ def test_a_write_that_was_cut_is_cleared_away(saved: Path, tiny_model: Path) -> 
     learner, tokenizer = make(tiny_model)
     save_checkpoint(saved, learner, tokenizer, RunCounters(step=4), keep=2)
     assert list(saved.glob(".part-*")) == []
+
+
+def test_a_kill_while_a_step_is_written_again_leaves_a_whole_checkpoint(
+    saved: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, the old one was deleted first, so that with one kept there was none."""
+    learner, tokenizer = make(tiny_model)
+    rename = Path.rename
+
+    def killed(path: Path, target: Path) -> Path:
+        if path.name.startswith(".part-"):
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(saved, learner, tokenizer, RunCounters(step=3), keep=1)
+    monkeypatch.undo()
+    newest = newest_whole(saved)
+    assert newest is not None
+    assert load_checkpoint(newest, learner).tokens == 21
+    assert set_damaged_aside(saved, newest) == []
+    save_checkpoint(saved, learner, tokenizer, RunCounters(step=3), keep=1)
+    assert [p.name for p in saved.iterdir()] == ["step-000003"]
 
 
 # ---------------------------------------------------------------- result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,27 @@ def test_after_an_interrupt_the_same_steps_are_written(tiny_model: Path, tmp_pat
     assert names[0] == {f"step-{step:06d}" for step in (2, 4, 6, 7)}
     assert names[1] == names[0] | {"step-000003"}
     assert written(tmp_path / "straight") == written(tmp_path / "cut")
+
+
+def test_a_damaged_checkpoint_is_not_kept_in_place_of_whole_ones(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup, report = config(tiny_model, evals=(), keep=1, checkpoint_every=100), Notes()
+    with Trainer(setup, tmp_path) as trainer:
+        trainer.train_step()
+        trainer._save()
+        shutil.copytree(tmp_path / "checkpoints/step-000001", tmp_path / "copy")
+        trainer.train_step()
+        trainer.train_step()
+        trainer._save()
+    shutil.move(tmp_path / "copy", tmp_path / "checkpoints/step-000001")
+    (tmp_path / "checkpoints/step-000003/model.safetensors").write_bytes(b"bad")
+    with Trainer(setup, tmp_path, report) as trainer:
+        assert trainer.counters.step == 1
+        trainer.train_step()
+        trainer._save()
+    left = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
+    assert left == ["damaged-step-000003", "step-000002"]
+    assert "damaged-step-000003" in "".join(report.said)
+    with Trainer(setup, tmp_path) as trainer:
+        assert trainer.counters.step == 2
