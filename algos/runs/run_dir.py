@@ -9,6 +9,7 @@
 ``trajectories/``      sample transcripts as text, forests as JSON lines, some groups with
                        every number per token (what ``turngym view`` shows)
 ``checkpoints/``       models in Hugging Face form with the trainer's state beside them
+``earlier-1/``, ...    metrics and result of a run that was here before and left no checkpoint
 ``result.json``        scores before and after, as ``RunResult`` of the evaluation
 ``curve.png``          reward and success against sampled tokens
 =====================  =========================================================================
@@ -170,6 +171,23 @@ class RunDir(Closing):
         if have > size:
             with self.metrics_path.open("r+b") as file:
                 file.truncate(size)
+
+    def set_aside(self) -> Path | None:
+        """Move metrics and result of a run that left no checkpoint into a folder; return it.
+
+        Returns:
+            None where there are none.
+        """
+        there = [p for p in (self.metrics_path, self.root / "result.json") if p.exists()]
+        if not there:
+            return None
+        taken = {p.name for p in self.root.glob("earlier-*")}
+        number = next(n for n in range(1, len(taken) + 2) if f"earlier-{n}" not in taken)
+        folder = self.root / f"earlier-{number}"
+        folder.mkdir()
+        for path in there:
+            path.rename(folder / path.name)
+        return folder
 
     def close(self) -> None:
         """Free the lock."""

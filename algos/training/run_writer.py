@@ -14,13 +14,14 @@ from ..core.forest import Forest, Tree
 from ..core.forest_io import save_forest
 from ..core.protocols import Scorer
 from ..evaluation.evaluate import Evaluation
+from ..evaluation.result import RunResult
 from ..runs.loggers import LoggedRun, Logger, TensorBoard, check_loggers, make_logger
 from ..runs.metrics import checked
 from ..runs.plots import draw_curve
 from ..runs.process_group import Ranks
 from ..runs.provenance import versions
 from ..runs.run_dir import add_version, open_run_dir, read_metrics
-from .config import TrainConfig
+from .config import TrainConfig, config_digest, model_digest
 from .rollout_dump import SUFFIX, RolloutDump, write_dump
 
 _RULE = "=" * 78
@@ -63,15 +64,28 @@ class RunWriter:
         self._all = config.records == "all"
         self._loggers: list[Logger] = [self.dir]
 
-    def resume(self, step: int, metrics_bytes: int) -> None:
-        """Drop metrics logged after the checkpoint of ``step``; record the current versions."""
-        self.dir.rewind_metrics(metrics_bytes)
+    def resume(self, step: int, metrics_bytes: int | None) -> Path | None:
+        """Drop metrics logged after the checkpoint of ``step``; record the current versions.
+
+        Args:
+            step: Training steps done.
+            metrics_bytes: Size of the metrics at the checkpoint; None without a checkpoint.
+
+        Returns:
+            Where metrics are now that no checkpoint is of; None where there are none.
+        """
+        aside = None
+        if metrics_bytes is None:
+            aside = self.dir.set_aside()
+        else:
+            self.dir.rewind_metrics(metrics_bytes)
         ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
         add_version(self.root, versions(ids, step))
         run = LoggedRun(self.root, self._resolved, step)
         if self._all:
             self._loggers.append(TensorBoard(run))
         self._loggers += [make_logger(one, run) for one in self._wanted]
+        return aside
 
     def log(self, step: int, row: Mapping[str, float]) -> None:
         """Write a row of metrics.
@@ -128,6 +142,30 @@ class RunWriter:
         """Close the loggers, the run directory last."""
         for logger in reversed(self._loggers):
             logger.close()
+
+
+def read_finished(config: TrainConfig, root: Path | str) -> RunResult | None:
+    """Return the result of a finished run of this configuration that cannot be resumed.
+
+    That is one without checkpoints, or with ``records="metrics"``, where a checkpoint is of an
+    interruption. None where there is none, or the budget is larger now.
+
+    Args:
+        config: The run.
+        root: Its folder.
+
+    Raises:
+        DataError: The result is damaged.
+    """
+    path = Path(root) / "result.json"
+    saved = next(Path(root).glob("checkpoints/*"), None)
+    if not path.is_file() or (saved is not None and config.records == "all"):
+        return None
+    result, model = RunResult.read(path), model_digest(config.model)
+    if config_digest(config.resolved(model)) != result.config_digest:
+        return None
+    used = result.steps, result.sampled_tokens, result.env_turns, result.seconds
+    return result if config.budget.spent(*used) >= 1.0 else None
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:

@@ -90,7 +90,7 @@ from .engines import (
 )
 from .policy import check_teacher, load_policy, own_device
 from .rollout_dump import RolloutDump, first_groups
-from .run_writer import RunWriter
+from .run_writer import RunWriter, read_finished
 
 APART_METRIC = "update/logprob_diff_mean_nats"
 APART = 0.005
@@ -110,6 +110,8 @@ def train(
 ) -> RunResult:
     """Train, or resume an interrupted run, and return the scores before and after.
 
+    A finished run with ``records="metrics"``, which has no checkpoint, gives its result again.
+
     Args:
         config: Configuration of the run.
         run_dir: The run directory.
@@ -123,6 +125,9 @@ def train(
         DataError: The disk is full or cannot be written; the last checkpoint stays.
         KeyboardInterrupt: After a checkpoint was saved.
     """
+    if (done := read_finished(config, run_dir)) is not None:
+        (report or Silent()).note(f"{run_dir} is finished; its result is given again")
+        return done
     if _EARLIER:
         gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
     with disk_errors(run_dir):
@@ -470,7 +475,12 @@ class Trainer(Closing):
     def _resume(self) -> RunCounters:
         newest = newest_whole(self.writer.checkpoints, self.report.note)
         if newest is None:
-            counters = RunCounters()
+            if (aside := self.writer.resume(0, None)) is not None:
+                self.report.note(
+                    f"{self.writer.root} has no checkpoint, so training begins anew; the metrics "
+                    f"of before are in {aside}"
+                )
+            return RunCounters()
         else:
             counters = load_checkpoint(newest, self.learner, self.report.note)
             if self.tasks.state():  # a source without state has no file

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.training_runs import (
+    Killed,
     config,
+    kill_after,
     run,
 )
 
 from turngym.algos.runs.progress import Silent
+from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget
-from turngym.algos.training.trainer import Trainer
+from turngym.algos.training.trainer import Trainer, train
 
 
 class Notes(Silent):
@@ -24,6 +28,42 @@ class Notes(Silent):
 
     def note(self, text: str) -> None:
         self.said.append(text)
+
+
+# ---------------------------------------------------------------- without a checkpoint
+
+
+def test_a_finished_run_of_metrics_alone_gives_its_result_again(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """Before, opening its folder erased the metrics, and all was trained again."""
+    setup = config(tiny_model, records="metrics", evals=(), budget=Budget(steps=2))
+    first, report = train(setup, tmp_path), Notes()
+    metrics = (tmp_path / "metrics.jsonl").read_text()
+    assert train(setup, tmp_path, report) == first
+    assert "is finished; its result is given again" in report.said[0]
+    assert (tmp_path / "metrics.jsonl").read_text() == metrics
+    more = replace(setup, budget=Budget(steps=3))
+    assert train(more, tmp_path, report).steps == 3
+    assert "no checkpoint, so training begins anew" in report.said[1]
+    assert (tmp_path / "earlier-1" / "metrics.jsonl").read_text() == metrics
+    assert (tmp_path / "earlier-1" / "result.json").exists()
+    assert [row["step"] for row in read_metrics(tmp_path / "metrics.jsonl")] == [1, 2, 3]
+
+
+def test_metrics_from_before_the_first_checkpoint_are_set_aside(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup, report = config(tiny_model, evals=()), Notes()
+    for _ in range(2):
+        with Trainer(setup, tmp_path, report) as trainer:
+            kill_after(trainer, 1)
+            with pytest.raises(Killed):
+                trainer.run()
+    assert run(setup, tmp_path).steps == 4
+    assert "earlier-1" in report.said[0]
+    for number in (1, 2):
+        assert len(read_metrics(tmp_path / f"earlier-{number}" / "metrics.jsonl")) == 1
 
 
 # ---------------------------------------------------------------- which steps are written
