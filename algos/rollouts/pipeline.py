@@ -3,7 +3,8 @@
 Ahead of them, one worker thread does everything that needs the engine, strictly in order: step s
 is played with the weights after update ``s - 1 - max_lag`` exactly, never newer, so that a run does
 not depend on who was faster. With ``max_lag`` 0 this is playing and training in turn. Rollouts that
-no update has trained on yet stay in the run directory over a restart.
+no update has trained on yet are part of a checkpoint: after a restart nobody has the weights any
+more that played them.
 """
 
 from __future__ import annotations
@@ -63,8 +64,16 @@ class Pipeline(Protocol):
         """Run something else on the engine, under the newest weights that were handed over."""
         ...
 
-    def pending(self, *, wait: bool) -> dict[int, Rollouts]:  # noqa: ARG002 - a default
-        """Return finished rollouts that no update has used yet, by step."""
+    def unfinished(self, done: int) -> list[int]:  # noqa: ARG002 - a default
+        """Return the steps after ``done`` that weights older than the newest still play."""
+        return []
+
+    def pending(self, done: int) -> dict[int, Rollouts]:  # noqa: ARG002 - a default
+        """Return rollouts that the updates after step ``done`` will use, by step.
+
+        Waits for those of :meth:`unfinished`. What the newest weights play can be played again,
+        and is there only if it is complete.
+        """
         return {}
 
     def close(self) -> None:
@@ -183,13 +192,13 @@ class AsyncPipeline(Pipeline):
         if self._sync is not None:  # the learner must not change what is being read
             rollouts.seconds["sync"] = self._sync.result()
             self._sync = None
-        del self._plays[step]
-        return rollouts
+        return rollouts  # pending until the update has used them: an interrupt may come before
 
     def hand_over(self, version: int, model: Any) -> None:
         """Queue the weights behind rollouts that still use older ones."""
         if self._max_lag > 1:  # the learner continues before the engine's turn comes
             model = copy.deepcopy(model)
+        self._plays.pop(version, None)
         updated = self._streams.mark()
         self._sync = self._submit(lambda: self._take_weights(version, model, updated))
 
@@ -197,16 +206,26 @@ class AsyncPipeline(Pipeline):
         """Run it behind all that is queued, which ends with the newest weights."""
         return self._submit(lambda: self._run(work())).result()
 
-    def pending(self, *, wait: bool) -> dict[int, Rollouts]:
+    def unfinished(self, done: int) -> list[int]:
+        """Return what still plays with older weights, see :meth:`Pipeline.unfinished`."""
+        return [step for step in self._of_older(done) if not self._plays[step].done()]
+
+    def pending(self, done: int) -> dict[int, Rollouts]:
         """Return pending rollouts, without failed ones, see :meth:`Pipeline.pending`."""
-        out = {}
+        out, older = {}, self._of_older(done)
         for step, future in sorted(self._plays.items()):
-            if not wait and not future.done():
+            if step <= done:
+                continue
+            if step not in older and not future.done():
                 break
             if future.cancelled() or future.exception() is not None:
                 break
             out[step] = future.result()
         return out
+
+    def _of_older(self, done: int) -> list[int]:
+        """Return the steps that were begun with weights from before the update ``done``."""
+        return [s for s in sorted(self._plays) if 0 < done < s <= done + self._max_lag]
 
     def close(self) -> None:
         """Cancel running rollouts and end the thread."""
@@ -263,17 +282,13 @@ class AsyncPipeline(Pipeline):
 
 
 def save_pending(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
-    """Write these and delete all others; a folder without any is not made.
+    """Write rollouts that no update has used yet.
 
     Args:
-        folder: Theirs alone.
+        folder: Made here, theirs alone.
         rollouts: By step.
     """
-    if rollouts:
-        folder.mkdir(exist_ok=True)
-    for old in folder.glob("step-*.json*") if folder.exists() else ():
-        if int(old.stem.removeprefix("step-")) not in rollouts:
-            old.unlink()
+    folder.mkdir()
     for step, one in rollouts.items():
         played = one.played
         trained = {id(group) for group in played.trained.groups}
@@ -288,7 +303,7 @@ def save_pending(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:
             "stats": asdict(one.stats),
             "seconds": one.seconds,
         }
-        write_json(_path(folder, step, "json"), about)  # last: what has it is whole
+        write_json(_path(folder, step, "json"), about)
 
 
 def load_pending(folder: Path, done: int) -> dict[int, Rollouts]:

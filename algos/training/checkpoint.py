@@ -21,7 +21,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from ...envs.core.errors import DataError
 from ...envs.utils.disk_errors import disk_errors
 from ..learner.learner import Learner
 from ..learner.optimizers import MasterAdamW
+from ..rollouts.pipeline import Rollouts, save_pending
 from ..rollouts.step_limits import Amount, Played
 from ..runs.run_dir import read_json, write_json
 from .policy_files import check_architecture, load_policy_weights, save_policy
@@ -44,6 +45,7 @@ OPTIMIZER = "trainer/optimizer.pt"
 CRITIC = "trainer/critic.safetensors"
 MEMORY = "trainer/memory.json"
 SHARDS = "trainer/shards"
+AHEAD = "trainer/ahead"
 _REPLACED, _DAMAGED = ".replaced-", "damaged-"
 """Before the name of a checkpoint while a newer one of its step takes it, and of a damaged one."""
 
@@ -95,13 +97,26 @@ class RunCounters:
         self.last = (played.last.tokens, played.last.turns, played.last.groups)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Carried:
+    """What a run takes along over a restart beside weights, optimiser and counters.
+
+    Attributes:
+        memory: What is remembered about tasks; nothing is written when it is empty.
+        rollouts: Those that no update has used yet, by step; None where nothing plays ahead.
+    """
+
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    rollouts: Mapping[int, Rollouts] | None = None
+
+
 def save_checkpoint(
     folder: Path,
     learner: Learner,
     tokenizer: Any,
     counters: RunCounters,
     keep: int,
-    memory: Mapping[str, Any] | None = None,
+    carried: Carried | None = None,
 ) -> Path:
     """Write ``folder/step-…`` and delete all but the ``keep`` newest.
 
@@ -111,7 +126,7 @@ def save_checkpoint(
         tokenizer: Saved beside the model.
         counters: Of the run.
         keep: How many checkpoints stay.
-        memory: What is remembered about tasks; nothing is written when it is empty.
+        carried: What else it holds.
 
     Returns:
         The new checkpoint: ``AutoModelForCausalLM.from_pretrained`` takes it.
@@ -121,7 +136,7 @@ def save_checkpoint(
     """
     try:
         with disk_errors(folder, guess=True):
-            return _save(folder, learner, tokenizer, counters, keep, memory)
+            return _save(folder, learner, tokenizer, counters, keep, carried or Carried())
     except DataError:
         if learner.models.team.alone:  # the half of a checkpoint would keep the disk full
             shutil.rmtree(folder / f".part-{counters.step:06d}", ignore_errors=True)
@@ -134,7 +149,7 @@ def _save(
     tokenizer: Any,
     counters: RunCounters,
     keep: int,
-    memory: Mapping[str, Any] | None,
+    carried: Carried,
 ) -> Path:
     final = folder / f"step-{counters.step:06d}"
     part = folder / f".part-{counters.step:06d}"
@@ -144,8 +159,10 @@ def _save(
             shutil.rmtree(leftover)
         (part / "trainer").mkdir(parents=True)
         tokenizer.save_pretrained(part)
-        if memory:
-            write_json(part / MEMORY, memory)
+        if carried.memory:
+            write_json(part / MEMORY, carried.memory)
+        if carried.rollouts is not None:
+            save_pending(part / AHEAD, carried.rollouts)
     if not team.alone:
         team.ranks.everyone("folder made")
         shards = begin_shards(part / SHARDS, learner, whole)

@@ -105,7 +105,8 @@ class TrainSettings(EngineSettings):
             written with every number per token for `turngym view`; 0 for none.
         max_lag: Play while the learner trains, with weights that are so many updates old (1 hides
             playing behind training); 0 plays in a thread, but in turn. Left out: in turn. From 1
-            up, a CPU's rounding may depend on what runs at the same time.
+            up, a CPU's rounding may depend on what runs at the same time, and an interrupt waits
+            for steps that older weights play.
         partial_rollouts: Share of a step's groups after which it ends; the others are kept, go on
             under the next weights and are trained on when they are complete (partial rollouts).
             Each step begins so many new groups that as many are open as before. For recipes of

@@ -47,7 +47,6 @@ from ..rollouts.pipeline import (
     Rollouts,
     SyncPipeline,
     load_pending,
-    save_pending,
 )
 from ..rollouts.stats import (
     fault_warning,
@@ -69,6 +68,8 @@ from ..runs.progress import Bar, Reporter, Silent
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
 from .checkpoint import (
+    AHEAD,
+    Carried,
     RunCounters,
     load_checkpoint,
     load_memory,
@@ -204,6 +205,8 @@ class Trainer(Closing):
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
         self.writer = RunWriter(config, run_dir, resolved, self.ranks, loggers)
+        self._settled = True  # no update or checkpoint is half done
+        self._start: Path | None = None
         try:
             self.counters = self._resume()
             # by number of steps; playing may be some steps ahead of training
@@ -218,7 +221,9 @@ class Trainer(Closing):
         """Train until the budget is used, evaluate, and write the result.
 
         Ctrl-C abandons a rollout or evaluation, or finishes an update, then saves a checkpoint;
-        the same call resumes from there.
+        the same call resumes from there. Rollouts that ``max_lag`` has begun with earlier weights
+        are finished first, as no checkpoint has these weights; a second Ctrl-C, or the end of the
+        process, leaves the checkpoint before, from which the run goes on to the same numbers.
 
         Raises:
             KeyboardInterrupt: After the checkpoint was saved.
@@ -232,19 +237,33 @@ class Trainer(Closing):
         except (KeyboardInterrupt, EngineFault) as fault:
             if isinstance(fault, EngineFault) and not self.ranks.alone:
                 raise  # the other processes do not take part in saving
-            self._save(wait=False)
-            settle_checkpoint(self.learner)
-            self.writer.draw()
-            why = "interrupted" if isinstance(fault, KeyboardInterrupt) else "the engine failed"
-            self.report.note(
-                f"{why}; step {self.counters.step} is saved in {self.writer.root}: the same call "
-                "resumes from there"
-            )
+            self._stop(fault)
             raise
         self.counters.seconds = self._elapsed()
         result = self._result()
         result.write(self.writer.root / "result.json")
         return result
+
+    def _stop(self, fault: BaseException) -> None:
+        """Save what is done, unless the weights are in the middle of an update."""
+        done, root = self.counters.step, self.writer.root
+        if interrupted := isinstance(fault, KeyboardInterrupt):
+            if not self._settled:
+                self.report.note(
+                    f"stopped at once; the same call resumes {root} from its last checkpoint"
+                )
+                return
+            if left := self.pipeline.unfinished(done):
+                self.report.note(
+                    f"interrupted; first step {left[0]} is played to its end, by weights that no "
+                    "checkpoint has (a second Ctrl-C stops at once; the same call then resumes "
+                    "from the last checkpoint)"
+                )
+        self._save()
+        settle_checkpoint(self.learner)
+        self.writer.draw()
+        why = "interrupted" if interrupted else "the engine failed"
+        self.report.note(f"{why}; step {done} is saved in {root}: the same call resumes from there")
 
     def close(self) -> None:
         """Release the run directory."""
@@ -280,6 +299,7 @@ class Trainer(Closing):
         rollouts = self.pipeline.take(step, self.config.budget.steps)
         played = rollouts.played
         with held_interrupts():
+            self._settled = False
             clock.lap("wait")
             if rollouts.warning:
                 self.report.note(rollouts.warning)
@@ -312,6 +332,7 @@ class Trainer(Closing):
             row |= {f"time/{name}_s": seconds for name, seconds in laps.items()}
             row["time/step_s"] = clock.total()
             self._log(row)
+            self._settled = True
             if step == 1 or self._records_due():
                 dump = replace(dump, step=step)
                 self.writer.rollouts(played.all, dump, self.learner, self.renderer, self.tokenizer)
@@ -473,7 +494,8 @@ class Trainer(Closing):
             )
 
     def _resume(self) -> RunCounters:
-        newest = newest_whole(self.writer.checkpoints, self.report.note)
+        folder = self.writer.checkpoints
+        newest = self._start = newest_whole(folder, self.report.note)
         if newest is None:
             if (aside := self.writer.resume(0, None)) is not None:
                 self.report.note(
@@ -481,19 +503,18 @@ class Trainer(Closing):
                     f"of before are in {aside}"
                 )
             return RunCounters()
-        else:
-            counters = load_checkpoint(newest, self.learner, self.report.note)
-            if self.tasks.state():  # a source without state has no file
-                self.tasks.load(load_memory(newest))
-            if self.partial is not None:
-                self.partial.load(counters.step, load_memory(newest))
-            policy = self.learner.policy_for_engine(in_turn=self.config.max_lag is None)
-            self.engine.sync(policy, counters.step)
-            self.ranks.learner.everyone("loaded")
-            if self.ranks.first:
-                for path in set_damaged_aside(self.writer.checkpoints, newest):
-                    self.report.note(f"the damaged one is {path} now; delete it if nobody needs it")
-            self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
+        counters = load_checkpoint(newest, self.learner, self.report.note)
+        if self.tasks.state():  # a source without state has no file
+            self.tasks.load(load_memory(newest))
+        if self.partial is not None:
+            self.partial.load(counters.step, load_memory(newest))
+        policy = self.learner.policy_for_engine(in_turn=self.config.max_lag is None)
+        self.engine.sync(policy, counters.step)
+        self.ranks.learner.everyone("loaded")
+        if self.ranks.first:
+            for path in set_damaged_aside(folder, newest):
+                self.report.note(f"the damaged one is {path} now; delete it if nobody needs it")
+        self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
         self.writer.resume(counters.step, counters.metrics_bytes)
         return counters
 
@@ -503,24 +524,30 @@ class Trainer(Closing):
         if self.config.max_lag is None:
             samples = self.config.recipe.rollout.samples
             return SyncPipeline(self._play, self.engine, streams, samples=samples)
-        ready = load_pending(self.writer.pending, self.counters.step)
+        here = None if self._start is None else self._start / AHEAD
+        if here is None or not here.is_dir():
+            here = self.writer.pending
+        ready = load_pending(here, self.counters.step)
         for step, rollouts in ready.items():
             self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)
         return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready, streams)
 
-    def _save(self, *, wait: bool = True) -> int:
-        pending = self.pipeline.pending(wait=wait)
+    def _save(self) -> int:
+        self._settled = False
+        pending = self.pipeline.pending(self.counters.step)
         # a step behind the end of the budget has no groups, and is none
         pending = {step: one for step, one in pending.items() if one.played.all.groups}
         with held_interrupts():
-            save_pending(self.writer.pending, pending)
             self.counters.seconds = self._elapsed()
             self.counters.metrics_bytes = self.writer.dir.metrics_size()
             what = self.learner, self.tokenizer, self.counters, self.config.keep
             memory = self.tasks.state()
             if self.partial is not None:
                 memory = self.partial.state(self.counters.step)
-            save_checkpoint(self.writer.checkpoints, *what, memory)
+            ahead = None if self.config.max_lag is None else pending
+            carried = Carried(memory=memory or {}, rollouts=ahead)
+            save_checkpoint(self.writer.checkpoints, *what, carried)
+            self._settled = True
         return self.counters.step
 
     def _log(self, row: dict[str, float]) -> None:

@@ -142,7 +142,10 @@ def test_nothing_is_begun_after_the_last_step() -> None:
     stage = AsyncPipeline(play, Weights(), 3)  # type: ignore[arg-type]
     stage.take(1, 2)
     stage.take(2, 2)
-    assert stage.pending(wait=True) == {}
+    assert list(stage.pending(0)) == [1, 2]  # no update has used them
+    stage.hand_over(2, None)
+    assert list(stage.pending(0)) == [1]
+    assert stage.pending(2) == {}
     stage.close()
     assert begun == [1, 2]
 
@@ -185,7 +188,9 @@ def test_closing_cancels_what_is_being_played() -> None:
     stage = AsyncPipeline(play, Weights(), 2)  # type: ignore[arg-type]
     stage.take(1, None)
     assert begun.wait(20)
-    assert stage.pending(wait=False) == {}
+    assert list(stage.pending(0)) == [1]  # what the newest weights play is not waited for
+    assert stage.unfinished(0) == []
+    assert stage.unfinished(1) == [2, 3]
     stage.close()
     assert cancelled.is_set()
 
@@ -215,7 +220,8 @@ def test_lag_is_counted_and_bounded(tiny_model: Path, tmp_path: Path) -> None:
     assert rows[0]["engine/prefix_hit_frac"] > 0.3  # three chains of one prompt
     assert rows[0]["engine/read_again_frac"] < 0.2
     assert all("time/wait_s" in r for r in rows)
-    assert not list((tmp_path / "ahead").glob("*"))
+    (ahead,) = tmp_path.glob("checkpoints/step-000004/trainer/ahead")
+    assert not list(ahead.iterdir())
 
 
 @pytest.mark.parametrize(("max_lag", "kill_at"), [(1, 3), (2, 2)])
@@ -228,7 +234,8 @@ def test_a_killed_run_goes_on_with_what_was_played_ahead(
         kill_after(trainer, kill_at)
         with pytest.raises(Killed):
             trainer.run()
-    kept = sorted(p.name for p in (tmp_path / "killed" / "ahead").glob("*.json"))
+    ahead = tmp_path / "killed" / "checkpoints" / "step-000002" / "trainer" / "ahead"
+    kept = sorted(p.name for p in ahead.glob("*.json"))
     assert kept == [f"step-{s:06d}.json" for s in range(3, 3 + max_lag)]
     run(setup, tmp_path / "killed")
     for key in ("rollout/tokens", "rollout/return_mean", "rollout/lag_max", "update/loss"):
@@ -253,8 +260,7 @@ def test_what_is_played_ahead_survives_in_files(tmp_path: Path, kept: bool) -> N
     )
     assert back[4].stats == rollouts().stats
     assert (back[4].warning, back[4].seconds) == ("word", {"rollout": 0.5})
-    save_pending(folder, {5: rollouts("b")})
-    assert load_pending(folder, 3) == {}
+    assert load_pending(folder, 5) == {}
     (folder / "step-000005.json").write_text('{"trained": [9]}')
     with pytest.raises(DataError, match="Delete"):
         load_pending(folder, 4)

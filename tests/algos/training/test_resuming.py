@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.training_runs import (
     Killed,
     config,
+    final_weights,
     kill_after,
+    numbers,
     run,
+    same,
 )
 
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import read_metrics
-from turngym.algos.training.config import Budget
+from turngym.algos.training import trainer as trainer_module
+from turngym.algos.training.config import Budget, TrainConfig
 from turngym.algos.training.trainer import Trainer, train
+from turngym.envs.core.errors import DataError
 
 
 class Notes(Silent):
@@ -28,6 +37,147 @@ class Notes(Silent):
 
     def note(self, text: str) -> None:
         self.said.append(text)
+
+
+def ahead(model: Path, max_lag: int, **more: Any) -> TrainConfig:
+    return config(model, max_lag=max_lag, evals=(), budget=Budget(steps=6), **more)
+
+
+def assert_same_steps(one: Path, two: Path) -> None:
+    """What is sampled beside an update may be rounded otherwise."""
+    for key in ("rollout/tokens", "rollout/return_mean", "rollout/lag_mean", "update/loss"):
+        mine, theirs = ([r[key] for r in numbers(folder) if key in r] for folder in (one, two))
+        assert len(mine) == 6
+        assert mine == pytest.approx(theirs, rel=1e-4)
+
+
+def interrupt(setup: TrainConfig, folder: Path, *, twice: bool = False) -> Notes:
+    """Ctrl-C after three steps, while what was begun is still being played."""
+    report, held, last = Notes(), threading.Event(), 3 + (setup.max_lag or 0)
+    with Trainer(setup, folder, report) as trainer:
+        play, step = trainer._play, trainer.train_step
+
+        async def slow(number: int) -> Any:
+            while number >= last and not held.is_set():
+                await asyncio.sleep(0.01)
+            return await play(number)
+
+        def stop() -> dict[str, float]:
+            if trainer.counters.step == 3:
+                raise KeyboardInterrupt
+            return step()
+
+        trainer.pipeline._play = slow  # type: ignore[attr-defined]
+        trainer.train_step = stop  # type: ignore[method-assign]
+        pending = trainer.pipeline.pending
+
+        def waiting(done: int) -> Any:
+            if done == 3:
+                held.set()
+                if twice:
+                    raise KeyboardInterrupt
+            return pending(done)
+
+        trainer.pipeline.pending = waiting  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    return report
+
+
+@pytest.mark.parametrize("max_lag", [1, 2])
+def test_an_interrupt_waits_for_what_older_weights_play(
+    tiny_model: Path, tmp_path: Path, max_lag: int
+) -> None:
+    """Before, it was dropped, and played with newer weights after the restart."""
+    setup = ahead(tiny_model, max_lag)
+    run(setup, tmp_path / "straight")
+    *_, waiting, saved = interrupt(setup, tmp_path / "cut").said
+    assert f"first step {3 + max_lag} is played to its end" in waiting
+    assert "step 3 is saved" in saved
+    with Trainer(setup, tmp_path / "cut") as trainer:
+        assert trainer.counters.step == 3
+        trainer.run()
+    assert_same_steps(tmp_path / "straight", tmp_path / "cut")
+
+
+def test_a_second_interrupt_stops_at_once_and_leaves_the_checkpoint_before(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup = ahead(tiny_model, 1)
+    run(setup, tmp_path / "straight")
+    assert (
+        "a second Ctrl-C stops at once" in interrupt(setup, tmp_path / "cut", twice=True).said[-1]
+    )
+    with Trainer(setup, tmp_path / "cut") as trainer:
+        assert trainer.counters.step == 2
+        trainer.run()
+    assert_same_steps(tmp_path / "straight", tmp_path / "cut")
+
+
+def test_who_insists_in_the_middle_of_an_update_gets_no_checkpoint_of_it(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """Before, the weights after one of two mini batches were saved as those of the step before."""
+    setup = config(tiny_model, evals=())
+    run(setup, tmp_path / "straight")
+    report = Notes()
+    with Trainer(setup, tmp_path / "cut", report) as trainer:
+        descend = trainer.learner._descend
+
+        def stop(log: Any) -> None:
+            descend(log)
+            if trainer.counters.step == 2:
+                raise KeyboardInterrupt
+
+        trainer.learner._descend = stop  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    assert "stopped at once" in report.said[-1]
+    run(setup, tmp_path / "cut")
+    assert numbers(tmp_path / "straight") == numbers(tmp_path / "cut")
+    assert same(final_weights(tmp_path / "straight"), final_weights(tmp_path / "cut"))
+
+
+def test_rollouts_ahead_belong_to_their_checkpoint(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, they were deleted ahead of the next checkpoint, which may not come to be."""
+    setup = ahead(tiny_model, 1)
+    run(setup, tmp_path / "straight")
+    save = trainer_module.save_checkpoint
+
+    def full(folder: Path, learner: Any, tokenizer: Any, counters: Any, *more: Any) -> Path:
+        if counters.step == 4:
+            raise DataError("the disk is full")
+        return save(folder, learner, tokenizer, counters, *more)
+
+    monkeypatch.setattr(trainer_module, "save_checkpoint", full)
+    with pytest.raises(DataError, match="is full"):
+        run(setup, tmp_path / "cut")
+    monkeypatch.undo()
+    with Trainer(setup, tmp_path / "cut") as trainer:
+        assert trainer.counters.step == 2
+        trainer.run()
+    assert_same_steps(tmp_path / "straight", tmp_path / "cut")
+
+
+def test_rollouts_beside_the_checkpoints_of_an_earlier_version_are_found(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup = ahead(tiny_model, 1)
+    run(setup, tmp_path / "straight")
+    with Trainer(setup, tmp_path / "cut") as trainer:
+        kill_after(trainer, 3)
+        with pytest.raises(Killed):
+            trainer.run()
+    newest = tmp_path / "cut" / "checkpoints" / "step-000002"
+    shutil.move(newest / "trainer" / "ahead", tmp_path / "cut" / "ahead")
+    state = json.loads((newest / "trainer" / "state.json").read_text())
+    for which in ("files", "digests"):
+        state[which] = {n: v for n, v in state[which].items() if "/ahead/" not in n}
+    (newest / "trainer" / "state.json").write_text(json.dumps(state))
+    run(setup, tmp_path / "cut")
+    assert_same_steps(tmp_path / "straight", tmp_path / "cut")
 
 
 # ---------------------------------------------------------------- without a checkpoint
