@@ -11,13 +11,15 @@ from ..cli.docstrings import table_cell, to_markdown
 from ..cli.main import COMMANDS
 from ..cli.main import OF_EVERY_COMMAND as OF_ALL
 from ..cli.words import make_parser, option_groups, value_of
+from .links import join_pages
 
+INDEX = "commands/index.md"
 _NO_DEFAULT = ("(required)", "(repeatable)")
 
 
 def command_pages() -> dict[str, str]:
     """Return path and Markdown of the page on each command, and of their list."""
-    pages = {}
+    pages: dict[str, str] = {}
     lines = [
         "# Command line",
         "",
@@ -33,9 +35,16 @@ def command_pages() -> dict[str, str]:
     for group, commands in COMMANDS.items():
         lines += ["", f"## {group.capitalize()}", "", "| command | |", "|---|---|"]
         for name, summary in commands.items():
-            lines.append(f"| [`turngym {name}`]({name}.md) | {table_cell(summary)} |")
-            pages[f"commands/{name}.md"] = command_page(name, summary)
-    return pages | {"commands/index.md": "\n".join(lines) + "\n"}
+            path = command_path(name)
+            file = path.removeprefix("commands/")
+            lines.append(f"| [`turngym {name}`]({file}) | {table_cell(summary)} |")
+            pages = join_pages(pages, {path: command_page(name, summary)})
+    return join_pages(pages, {INDEX: "\n".join(lines) + "\n"})
+
+
+def command_path(name: str) -> str:
+    """Return the path of the page on a command: the list of all of them is the folder's index."""
+    return f"commands/{name}-command.md" if name == "index" else f"commands/{name}.md"
 
 
 def command_page(name: str, summary: str) -> str:

@@ -1,4 +1,4 @@
-"""Links of Markdown pages: where they lead on the site, and whether there is something."""
+"""Markdown pages by path, and their links: where they lead, and whether there is something."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
+
+from ...envs.core.errors import BadValueError
 
 _CODE = re.compile(r"^(```+|~~~+).*?^\1[ \t]*$|`+[^`\n]+`+", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\()([^()\s]+)((?:\s+\"[^\"]*\")?\))")
@@ -31,6 +33,23 @@ class BrokenLink(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line} links to {self.target}: {self.reason}"
+
+
+def join_pages(*parts: Mapping[str, str]) -> dict[str, str]:
+    """Return the pages of several parts as one.
+
+    Raises:
+        BadValueError: Two pages have one path, so that one of them would be lost.
+    """
+    pages: dict[str, str] = {}
+    for part in parts:
+        if taken := sorted(pages.keys() & part.keys()):
+            raise BadValueError(
+                f"documentation: two pages have the path {', '.join(taken)}; name one of them "
+                "otherwise."
+            )
+        pages |= part
+    return pages
 
 
 def find_links(text: str) -> Iterator[Link]:

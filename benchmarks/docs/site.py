@@ -19,8 +19,8 @@ from ...envs.core.errors import BadValueError
 from ..cli.docstrings import table_cell
 from ..cli.environment_pages import environment_pages
 from .api_pages import API, api_pages
-from .command_pages import command_pages
-from .links import find_links, relink
+from .command_pages import INDEX, command_pages
+from .links import find_links, join_pages, relink
 from .packed_results import packed_rows
 from .recipe_pages import recipe_pages
 
@@ -61,12 +61,14 @@ class Site:
     @cached_property
     def generated(self) -> dict[str, str]:
         """The pages that are made from the code, and those of files elsewhere."""
-        pages = environment_pages()
-        pages |= recipe_pages(packed_rows(self.root / "benchmarks" / "results"))
-        pages |= command_pages()
-        pages |= api_pages(self.root)
-        pages |= self._examples()
-        pages["reference/metrics.md"] = metrics_page()
+        pages = join_pages(
+            environment_pages(),
+            recipe_pages(packed_rows(self.root / "benchmarks" / "results")),
+            command_pages(),
+            api_pages(self.root),
+            self._examples(),
+            {"reference/metrics.md": metrics_page()},
+        )
         pages = {path: self.relinked(text, f"{DOCS}/{path}", path) for path, text in pages.items()}
         for file, path in SHOWN.items():
             if file != "README.md":
@@ -118,7 +120,7 @@ class Site:
             "@environments": list(tasks),
             "@diagnostic": list(hidden),
             "@recipes": [p for p in below["algorithms"] if p not in special],
-            "@commands": [p for p in below["commands"] if not p.endswith("index.md")],
+            "@commands": [p for p in below["commands"] if p != INDEX],
             "@examples": [
                 {Path(p).stem.replace("_", " ").capitalize(): p} for p in below["examples"]
             ],

@@ -11,8 +11,10 @@ from helpers.tiny_matrix import filled, tiny
 from turngym.algos.recipes import RECIPES
 from turngym.algos.runs.metrics import METRICS
 from turngym.benchmarks.cli.environment_pages import Described, environment_page
+from turngym.benchmarks.cli.main import COMMANDS
 from turngym.benchmarks.docs.api_pages import API, api_pages, exported, write_sources
-from turngym.benchmarks.docs.command_pages import command_page
+from turngym.benchmarks.docs.command_pages import INDEX, command_page, command_pages, command_path
+from turngym.benchmarks.docs.links import join_pages
 from turngym.benchmarks.docs.packed_results import curve_svg, packed_rows
 from turngym.benchmarks.docs.recipe_pages import link_papers, recipe_pages
 from turngym.benchmarks.docs.site import ROOT, Site, metrics_page
@@ -152,18 +154,43 @@ def test_places_of_files_on_the_site() -> None:
 
 
 def test_the_navigation_lists_generated_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = {f"commands/{name}.md": "" for name in ("index", "train", "eval")}
+    pages = {f"commands/{name}.md": "" for name in ("index", "index-command", "train", "eval")}
     site = Site()
     monkeypatch.setattr(Site, "generated", pages)
     monkeypatch.setattr(Site, "written", {"new.md": "", "old.md": ""})
     given = ["old.md", {"Commands": ["commands/index.md", "@commands"]}, {"Rest": ["@others"]}]
     assert site.navigation(given) == [
         "old.md",
-        {"Commands": ["commands/index.md", "commands/eval.md", "commands/train.md"]},
+        {
+            "Commands": [
+                "commands/index.md",
+                "commands/eval.md",
+                "commands/index-command.md",
+                "commands/train.md",
+            ]
+        },
         {"Rest": ["new.md"]},
     ]
     with pytest.raises(BadValueError, match="@nothing"):
         site.navigation(["@nothing"])
+
+
+def test_every_command_has_a_page_of_its_own() -> None:
+    """The page on `turngym index` was the list of all commands."""
+    pages = command_pages()
+    names = [name for commands in COMMANDS.values() for name in commands]
+    assert len(pages) == len(names) + 1
+    assert pages[INDEX].startswith("# Command line\n")
+    for name in names:
+        path = command_path(name)
+        assert pages[path].startswith(f"# turngym {name}\n")
+        assert f"]({path.removeprefix('commands/')})" in pages[INDEX]
+
+
+def test_two_pages_of_one_path_are_refused() -> None:
+    assert join_pages({"a.md": "one"}, {"b.md": "two"}) == {"a.md": "one", "b.md": "two"}
+    with pytest.raises(BadValueError, match=r"a\.md"):
+        join_pages({"a.md": "one"}, {"a.md": "two"})
 
 
 def test_choices_of_an_option_stand_one_by_one() -> None:
