@@ -18,7 +18,7 @@ from .results import SHARES, Results
 Floats = npt.NDArray[np.float64]
 Unit = Literal["tokens", "calls"]
 GRID = 33
-"""Number of points along the budget at which curves are sampled."""
+"""Number of points along a curve at which it is sampled."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Line:
 
     Attributes:
         recipe: The row.
-        spent: Shares of the budget.
+        spent: Shares of the budget, as far as all of its runs went.
         mean: The curve.
         low: Lower edge of its band; empty of one seed, which has none.
         high: Upper edge.
@@ -44,13 +44,14 @@ def env_lines(results: Results, column: str, unit: Unit) -> list[Line]:
     """Make the lines of a column's measure in training over its budget, one per row.
 
     A point is the mean of the training rollouts over the tenth of the budget before it. The band is
-    Student's 95 % interval over seeds at each point.
+    Student's 95 % interval over seeds at each point. A line ends where the first of its runs does.
     """
     lines = []
     for recipe in results.recipes:
-        curves = list(_by_seed(results, recipe, column, unit).values())
+        end = _end(results, recipe, [column], unit)
+        curves = list(_by_seed(results, recipe, column, unit, end).values())
         if curves:
-            lines.append(_banded(recipe, np.asarray(curves)))
+            lines.append(_banded(recipe, np.asarray(curves), end))
     return lines
 
 
@@ -59,40 +60,61 @@ def budget_lines(
 ) -> list[Line]:
     """Make the lines of the mean normalised measure over the used share of the budget.
 
-    A seed's curve is the mean over the columns; the band is Student's over the seeds.
+    A seed's curve is the mean over the columns; the band is Student's over the seeds. A line ends
+    at the share of the budget at which the first of its runs does.
     """
     lines = []
     for recipe in recipes:
         found = []
+        end = _end(results, recipe, envs, unit)
         for column in envs:
-            curves = _by_seed(results, recipe, column, unit)
+            curves = _by_seed(results, recipe, column, unit, end)
             found += [curves] if curves else []
         seeds = set.intersection(*(set(curves) for curves in found)) if found else set()
         if seeds:
             means = [np.mean([curves[seed] for curves in found], axis=0) for seed in sorted(seeds)]
-            lines.append(_banded(recipe, np.asarray(means)))
+            lines.append(_banded(recipe, np.asarray(means), end))
     return lines
 
 
-def _by_seed(results: Results, recipe: str, column: str, unit: Unit) -> dict[int, list[float]]:
+def _end(results: Results, recipe: str, columns: Sequence[str], unit: Unit) -> float:
+    """Return the share of the budget at which the first run of a row ends, at most 1."""
+    spent = [
+        getattr(run.training, unit)[-1] / getattr(results.suite.column(column).limits, unit)
+        for column in columns
+        for run in _with_curve(results, recipe, column)
+    ]
+    return min([1.0, *spent])
+
+
+def _with_curve(results: Results, recipe: str, column: str) -> list[CellResult]:
+    return [run for run in results.runs(recipe, column) if run.training.values]
+
+
+def _by_seed(
+    results: Results, recipe: str, column: str, unit: Unit, end: float
+) -> dict[int, list[float]]:
+    """Return the curve of each seed's run, up to a share of the budget."""
     limit = getattr(results.suite.column(column).limits, unit)
     scale = results.measure_scale(column) or SHARES
-    runs = [run for run in results.runs(recipe, column) if run.training.values]
-    return {r.cell.seed: [scale.normalise(v) for v in _read(r, unit, limit)] for r in runs}
+    places = (np.linspace(0.0, end, GRID) * limit).tolist()
+    return {
+        run.cell.seed: [scale.normalise(v) for v in _read(run, unit, limit, places)]
+        for run in _with_curve(results, recipe, column)
+    }
 
 
-def _read(run: CellResult, unit: Unit, limit: float) -> list[float]:
-    places = (np.linspace(0.0, 1.0, GRID) * limit).tolist()
+def _read(run: CellResult, unit: Unit, limit: float, places: Sequence[float]) -> list[float]:
     spent = getattr(run.training, unit)
     return running_means(spent, run.training.values, places, WINDOW * limit)
 
 
-def _banded(recipe: str, curves: Floats) -> Line:
+def _banded(recipe: str, curves: Floats, end: float) -> Line:
     mean = curves.mean(axis=0)
     bands = [seed_interval(at) for at in curves.T] if len(curves) > 1 else []
     return Line(
         recipe=recipe,
-        spent=np.linspace(0.0, 1.0, GRID).tolist(),
+        spent=np.linspace(0.0, end, GRID).tolist(),
         mean=mean.tolist(),
         low=[band.low95 for band in bands],
         high=[band.high95 for band in bands],

@@ -51,12 +51,16 @@ class MatrixFiles(NamedTuple):
     left_out: int = 0
     only: tuple[tuple[str, ...], ...] = ()
 
-    def chosen(self) -> frozenset[str]:
-        """Return the keys of the cells that were asked for, and of those that are there anyway."""
+    def asked_for(self) -> frozenset[str]:
+        """Return the keys of the cells that the recorded runs asked for."""
         if not all(self.only):
             return frozenset(cell.key for cell in self.suite.cells)
         wanted = [self.suite.only(words) for words in self.only or ((),)]
-        return frozenset(cell.key for cells in wanted for cell in cells) | self.cells.keys()
+        return frozenset(cell.key for cells in wanted for cell in cells)
+
+    def chosen(self) -> frozenset[str]:
+        """Return the keys of the cells that were asked for, and of those that are there anyway."""
+        return self.asked_for() | self.cells.keys()
 
     def in_order(self) -> MatrixFiles:
         """Return the same in the suite's order."""

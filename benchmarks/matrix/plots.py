@@ -13,6 +13,8 @@ from .results import Spread
 WIDTH, HEIGHT = 360.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 10.0, 30.0
 Map = Callable[[float], float]
+REACHES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Shares of the budget at which a plot may end."""
 COLOURS = 5
 """Number of recipes with a colour; the others are thin and grey."""
 
@@ -80,7 +82,7 @@ def plot(
     *,
     percent: bool = False,
 ) -> Plot:
-    """Plot lines over a budget.
+    """Plot lines over a budget, or over the part of it that they reach.
 
     Args:
         lines: Over shares of the budget.
@@ -96,8 +98,11 @@ def plot(
     marks = nice_ticks(min(shown, default=0.0), max(shown, default=1.0))
     low, high = marks[0], marks[-1]
 
+    reached = max((line.spent[-1] for line in lines), default=1.0)
+    reach = next(share for share in REACHES if share >= min(1.0, reached) - 1e-9)
+
     def x(share: float) -> float:
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
+        return LEFT + share / reach * (WIDTH - LEFT - RIGHT)
 
     def y(value: float) -> float:
         return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
@@ -110,7 +115,7 @@ def plot(
         note=note,
         x_label=x_label,
         lines=drawn,
-        x_ticks=[Tick(x(share), short(share * limit)) for share in (0.0, 0.5, 1.0)],
+        x_ticks=[Tick(x(part * reach), short(part * reach * limit)) for part in (0.0, 0.5, 1.0)],
         y_ticks=[Tick(y(mark), label(mark, marks, percent)) for mark in marks],
     )
 

@@ -35,6 +35,9 @@ MATCHED = 0.05
 """Largest difference of tokens or optimiser steps between rows that count as matched."""
 SIGNED = ("against", "sharpening")
 """Metrics below and above zero."""
+MIDDLING, STRONG = 0.62, 0.8
+"""Strengths of a field's colour above which the ink of full colour has the higher contrast: in the
+dark colours from the first on, in the light ones from the second."""
 MARKS = {"above": " ▲", "below": " ▼", "equivalent": " ="}
 
 
@@ -51,6 +54,12 @@ class Shade:
     title: str
     empty: bool = False
 
+    @property
+    def ink(self) -> str:
+        """The class of its number, so that it stands out from its colour, by light and by dark."""
+        strength = abs(self.strength)
+        return "strong" if strength > STRONG else "middling" if strength > MIDDLING else ""
+
 
 @dataclass(frozen=True)
 class HeatMap:
@@ -61,6 +70,28 @@ class HeatMap:
     note: str
     signed: bool
     rows: list[tuple[str, list[Shade]]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the runs that filled a part of a suite chose, as far as they are on record.
+
+    Attributes:
+        only: What they named with ``--only``.
+        runs: How many they are.
+        asked: Number of cells that they chose.
+        here: Number of cells with a result.
+        of: Number of the suite's cells.
+        whole: Whether all that is here was chosen by them. It is not where results were taken over
+            from a file whose own choice is not on record.
+    """
+
+    only: str
+    runs: int
+    asked: int
+    here: int
+    of: int
+    whole: bool
 
 
 @dataclass(frozen=True)
@@ -352,11 +383,12 @@ def _column_table(
 def _budget_plots(results: Results, ranks: Ranking, palette: dict[str, int]) -> list[Plot]:
     recipes = [rank.recipe for rank in ranks.ranks]
     made = []
+    columns = ranks.envs[0] if len(ranks.envs) == 1 else f"mean of {len(ranks.envs)} columns"
     units: tuple[tuple[Unit, str], ...] = (("tokens", "Sampled tokens"), ("calls", "Tool calls"))
     for unit, title in units:
         lines = budget_lines(results, recipes, ranks.envs, unit)
         if lines:
-            labels = (title, f"mean of {len(ranks.envs)} columns", "share of the budget, %")
+            labels = (title, columns, "share of the budget, %")
             made.append(plot(lines, palette, 100.0, labels, percent=True))
     return made
 
@@ -380,13 +412,20 @@ def _counts(results: Results) -> list[tuple[str, int]]:
     return [*found, ("not computed", missing)] if missing else found
 
 
-def describe_choice(results: Results) -> str:
-    """Return what a part of the suite was chosen by, and how large it is; empty for all of it."""
+def describe_choice(results: Results) -> Choice | None:
+    """Return what a part of the suite was chosen by, and how large it is; None for all of it."""
     of = len(results.suite.cells)
     if len(results.chosen) == of:
-        return ""
-    runs = "; and ".join(", ".join(words) for words in results.files.only)
-    return f"{runs}: {len(results.chosen):,} of the suite's {of:,} cells"
+        return None
+    asked = results.files.asked_for()
+    return Choice(
+        only="; and ".join(", ".join(words) for words in results.files.only),
+        runs=len(results.files.only),
+        asked=len(asked),
+        here=len(results.cells),
+        of=of,
+        whole=results.cells.keys() <= asked,
+    )
 
 
 def list_problems(results: Results) -> list[tuple[CellResult, int]]:

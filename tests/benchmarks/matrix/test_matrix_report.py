@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.tiny_matrix import filled, tiny
 
@@ -14,17 +15,33 @@ from turngym.benchmarks.matrix.cell import Cell, CellResult
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import read_folder, read_packed, write_packed
 from turngym.benchmarks.matrix.report import (
+    TEMPLATES,
+    Shade,
     count_steps,
     interval,
     one_line,
     split_words,
     write_report,
 )
-from turngym.benchmarks.matrix.results import Spread, over_seeds
+from turngym.benchmarks.matrix.results import Place, Spread, over_seeds
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 
 EVIL = '<script>alert("x")</script> | `a` [b](http://evil)'
+TO_LMS = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+TO_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
 VOID = {"meta", "input", "br", "wbr", "link", "img", "hr"}
 
 
@@ -236,6 +253,50 @@ def test_what_was_left_out_on_purpose_is_not_missing(tmp_path: Path) -> None:
     assert "*</td>" not in page  # no field lacks a seed
     layout.choose([])
     assert "cells not computed" in reported(tmp_path)[0]
+
+
+def test_a_part_that_is_more_than_its_last_run_chose_says_so(tmp_path: Path) -> None:
+    """Its head said that only what the last run had chosen was there, beside all the rest."""
+    suite = tiny(("grpo", "ppo"), ("Bandit-v0", "Password-v0"), seeds=range(2))
+    layout = filled(tmp_path, suite, lambda cell: [[1.0] * 4] if cell.column[0] == "B" else None)
+    for cell in suite.cells:
+        if cell.column[0] == "P":
+            layout.cell_file(cell).unlink(missing_ok=True)
+    layout.choose(["row=ppo", "env=Bandit-v0"])
+    for text in reported(tmp_path):
+        assert "A part that was chosen" not in text
+        assert "4 of the suite's 8 cells are here" in text.replace("&#39;", "'")
+        assert "row=ppo, env=Bandit-v0 (2 cells)" in text.replace("\\", "")
+    assert "mean of 1 columns" not in reported(tmp_path)[0]
+
+
+def oklab(colour: str) -> np.ndarray:
+    """A colour such as ``#0b6e6e`` as CSS mixes it (oklab, of the CSS Color Module, level 4)."""
+    light = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    light = np.where(light <= 0.04045, light / 12.92, ((light + 0.055) / 1.055) ** 2.4)
+    return TO_LAB @ np.cbrt(TO_LMS @ light)
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """The contrast of two colours as WCAG defines it."""
+    inverse = [np.linalg.inv(TO_LMS) @ (np.linalg.inv(TO_LAB) @ lab) ** 3 for lab in (one, other)]
+    low, high = sorted(float(rgb @ [0.2126, 0.7152, 0.0722]) for rgb in inverse)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("end", ["hot", "minus"])
+def test_numbers_stand_out_from_the_colour_of_their_field(dark: bool, end: str) -> None:
+    """White digits on teal of middle strength had a contrast of 2.6 to 1."""
+    text = (TEMPLATES / "style.css.j2").read_text(encoding="utf-8")
+    theme = [dict(re.findall(r"--([\w-]+): (#\w{6});", part)) for part in text.split("@media")[:2]]
+    colours = {name: oklab(found) for name, found in theme[dark].items()}
+    for strength in np.linspace(-1.0, 1.0, 81):
+        shade = Shade(Place("", "", (), (), "", *[None] * 5, (), ()), "", float(strength), "")
+        field = abs(strength) * colours[end] + (1 - abs(strength)) * colours["cold"]
+        turned = shade.ink in (("middling", "strong") if dark else ("strong",))
+        inks = {name: contrast(colours[name], field) for name in ("ink", "on-hot")}
+        assert inks["on-hot" if turned else "ink"] >= 3.4, (strength, inks)
 
 
 def test_fields_without_a_result_are_hatched(tmp_path: Path) -> None:

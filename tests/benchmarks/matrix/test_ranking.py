@@ -9,8 +9,8 @@ from helpers.tiny_matrix import filled, finished, tiny
 
 from turngym.benchmarks.matrix.cell import Cell, TrainingCurve
 from turngym.benchmarks.matrix.comparison import ONE_SEED
-from turngym.benchmarks.matrix.curves import budget_lines, env_lines
-from turngym.benchmarks.matrix.plots import label, nice_ticks, short
+from turngym.benchmarks.matrix.curves import Line, budget_lines, env_lines
+from turngym.benchmarks.matrix.plots import label, nice_ticks, plot, short
 from turngym.benchmarks.matrix.ranking import (
     Rank,
     Ranking,
@@ -244,19 +244,28 @@ def test_seeds_count_the_same(tmp_path: Path) -> None:
     assert (place.sampled.mean, place.sampled.low95, place.sampled.high95) == (0.5, 0.0, 1.0)
 
 
-def test_curves_run_over_the_budget(tmp_path: Path) -> None:
+def test_curves_end_where_their_runs_do(tmp_path: Path) -> None:
     found = results(tmp_path, seeds=(0, 1))
     by_tokens = env_lines(found, "Bandit-v0", "tokens")[1]
-    # half of the calls are used: the curve is over in the middle and goes on as it ended
+    # half of the calls are used: a line up to all of them would say what nobody played
     by_calls = budget_lines(found, ["ppo"], ["Bandit-v0", "Password-v0"], "calls")[0]
-    for line, middle in ((by_tokens, 5 / 16), (by_calls, 5 / 8)):
+    for line, end in ((by_tokens, 1.0), (by_calls, 0.5)):
         assert line.recipe == "ppo"
-        assert (line.spent[0], line.spent[-1]) == (0.0, 1.0)
+        assert (line.spent[0], line.spent[-1]) == (0.0, end)
         # the first of four steps solved a quarter of 5/8, the last all of it
         assert (line.mean[0], line.mean[-1]) == (pytest.approx(5 / 32), pytest.approx(5 / 8))
-        assert line.mean[16] == pytest.approx(middle)
+        assert line.mean[16] == pytest.approx(5 / 16)
         assert line.low == pytest.approx(line.mean)  # both seeds are alike
         assert line.high == pytest.approx(line.mean)
+
+
+@pytest.mark.parametrize(("end", "marks"), [(0.082, ["0", "5", "10"]), (1.0, ["0", "50", "100"])])
+def test_a_plot_ends_near_its_lines(end: float, marks: list[str]) -> None:
+    """Lines over the part of a budget that was used lay in the first tenth of the picture."""
+    line = Line("grpo", [0.0, end], [0.1, 0.9], [], [])
+    drawn = plot([line], {"grpo": 1}, 100.0, ("", "", ""), percent=True)
+    assert [tick.label for tick in drawn.x_ticks] == marks
+    assert drawn.lines[0].end[0] > (drawn.left + drawn.right) / 2
 
 
 def test_costs_by_hand(tmp_path: Path) -> None:
