@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -12,6 +13,9 @@ import numpy as np
 INK, GREY = "#1b1f24", "#8a929c"
 COLOURS = ("#1f6feb", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285")
 WINDOW = 5
+LINE, TITLE_LINE = 0.16, 0.19
+"""Height of a line of a legend and of a title, in inches."""
+SMOOTHED = f"mean over {WINDOW} steps"
 TOKENS = "tokens sampled for training"
 
 
@@ -26,7 +30,7 @@ def draw_curve(
     From left to right the return, the success by sampling and, where greedy decoding was evaluated
     too, the success by greedy decoding, all against tokens sampled for training. A line with its
     95 % band is an evaluation set; the thin grey line is training itself, a mean over
-    :data:`WINDOW` steps, which samples.
+    :data:`WINDOW` steps, as its legend says, which samples.
 
     Args:
         rows: Lines of ``metrics.jsonl``.
@@ -47,9 +51,11 @@ def draw_curve(
     both = any(key.endswith("/greedy_success_frac") for row in rows for key in row)
     if both and temperature != 0:
         panels += [("greedy_success", "greedy_success_frac", "Solved, greedy")]
-    figure = Figure(figsize=(4.5 * len(panels), 3.6), dpi=160)
+    width = 4.5 * len(panels)
+    title = _wrap_title(title, width)
+    figure = Figure(figsize=(width, 3.6 + TITLE_LINE * title.count("\n")), dpi=160)
     FigureCanvasAgg(figure)
-    room = _margins(figure, len(panels), title=bool(title))
+    room = _margins(figure, len(panels), title)
     for axes, (what, mean, head) in zip(
         figure.subplots(1, len(panels), gridspec_kw=room), panels, strict=True
     ):
@@ -69,7 +75,12 @@ def draw_curve(
     figure.savefig(path, pil_kwargs={"compress_level": 1})
 
 
-def _margins(figure: Any, panels: int, *, title: bool) -> dict[str, float]:
+def _wrap_title(title: str, width: float) -> str:
+    """Return a title in lines that a picture so many inches wide has room for."""
+    return "\n".join(textwrap.wrap(title, int(9.5 * width)))
+
+
+def _margins(figure: Any, panels: int, title: str) -> dict[str, float]:
     """Return room for labels, ``panels`` side by side: what matplotlib's layouts draw twice for."""
     width, height = figure.get_size_inches()
     left, right, between = 0.6, 0.15, 0.55  # inches
@@ -78,7 +89,7 @@ def _margins(figure: Any, panels: int, *, title: bool) -> dict[str, float]:
         "left": left / width,
         "right": 1.0 - right / width,
         "bottom": 0.5 / height,
-        "top": 1.0 - (0.62 if title else 0.3) / height,
+        "top": 1.0 - ((0.62 + TITLE_LINE * title.count("\n")) if title else 0.3) / height,
         "wspace": between / panel,
     }
 
@@ -92,7 +103,8 @@ def draw_runs(
     """Draw the training of several runs in one picture, by sampled tokens and by optimiser steps.
 
     A run is a thin line, the mean over :data:`WINDOW` steps of its training rollouts; of several
-    runs with one label the thick line is the mean, as far as all of them went.
+    runs with one label the thick line is the mean, as far as all of them went. The legend has a
+    line for each label, or several, below the panels.
 
     Args:
         groups: Lines of ``metrics.jsonl`` of each run, by label.
@@ -106,21 +118,40 @@ def draw_runs(
 
     key = {"success": "rollout/success_frac", "return": "rollout/return_mean"}[measure]
     panels = (("budget/tokens", TOKENS), ("budget/optimizer_steps", "optimiser steps"))
-    figure = Figure(figsize=(9.0, 3.8), dpi=160, layout="constrained")
+    names = {
+        label: f"{label} ({len(runs)} seeds)" if len(runs) > 1 else label
+        for label, runs in groups.items()
+    }
+    names = {label: textwrap.fill(name, 115) for label, name in names.items()}
+    title = _wrap_title(title, 9.0)
+    lines_below = sum(1 + name.count("\n") for name in names.values()) + 1
+    height = 3.8 + LINE * lines_below + TITLE_LINE * title.count("\n")
+    figure = Figure(figsize=(9.0, height), dpi=160, layout="constrained")
     FigureCanvasAgg(figure)
     both = figure.subplots(1, 2, sharey=True)
+    what = "Solved" if measure == "success" else "Return"
     for axes, (at, words) in zip(both, panels, strict=True):
         for colour, (label, runs) in zip(cycle(COLOURS), groups.items(), strict=False):
             lines = [line for rows in runs if (line := _smoothed(rows, at, key))]
             for line in lines if len(lines) > 1 else ():
                 axes.plot(*line, color=colour, lw=0.8, alpha=0.5, zorder=2)
             if lines:
-                several = f" ({len(lines)} seeds)" if len(lines) > 1 else ""
-                axes.plot(*_mean(lines), color=colour, lw=2.0, label=label + several, zorder=3)
-        _dress(axes, f"{'Solved' if measure == 'success' else 'Return'} in training", words)
+                axes.plot(*_mean(lines), color=colour, lw=2.0, label=names[label], zorder=3)
+        _dress(axes, f"{what} in training, {SMOOTHED}", words)
         if measure == "success":
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    both[1].legend(frameon=False, fontsize=8, loc="best")
+    several = any(len(runs) > 1 for runs in groups.values())
+    handles, labels = both[0].get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower left",
+        title=f"{SMOOTHED}{'; thick: the mean of the seeds' if several else ''}",
+        alignment="left",
+        frameon=False,
+        fontsize=8,
+        title_fontsize=8,
+    )
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold")
     figure.savefig(path)
@@ -140,7 +171,7 @@ def _sets(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _training(axes: Any, rows: Sequence[Mapping[str, Any]], key: str) -> None:
     if line := _smoothed(rows, "budget/tokens", key):
-        axes.plot(*line, color=GREY, lw=1.0, label="training rollouts", zorder=1)
+        axes.plot(*line, color=GREY, lw=1.0, label=f"training rollouts, {SMOOTHED}", zorder=1)
 
 
 def _smoothed(

@@ -18,6 +18,25 @@ from .tables import say
 
 SEED = "seed"
 RECIPE = "recipe."
+WATCHING = (
+    "checkpoint_every",
+    "eval_every",
+    "eval_temperature",
+    "evals",
+    "greedy_every",
+    "keep",
+    "keep_rollouts",
+    "records",
+    "transcripts",
+)
+"""Settings of what is evaluated and kept of a run, which train nothing."""
+OF_A_MODEL = (
+    "model_digest",
+    "warm_start.action_tokens",
+    "warm_start.base_digest",
+    "warm_start.context_tokens",
+)
+"""What differs with the model, which is named."""
 Settings = Mapping[str, Any]
 
 
@@ -77,14 +96,15 @@ def run(command: Command) -> None:
 def label_runs(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a label for each run: its recipe, and in what it differs from the others.
 
-    Runs that differ in their seed alone have the same one. Settings of recipes count where two runs
-    have a recipe of the same name.
+    Runs that differ in their seed alone, or in what is evaluated and kept of them, have the same
+    one. Settings of recipes count where two runs have a recipe of the same name.
 
     Args:
         configs: Configurations of the runs as JSON data.
     """
     settings = [list_settings(config) for config in configs]
     around = _differing(settings, within="")
+    around = [key for key in around if _named_by(key) not in around]
     labels = []
     for mine in settings:
         alike = [other for other in settings if _name(other) == _name(mine)]
@@ -101,9 +121,17 @@ def _differing(settings: Sequence[Settings], within: str) -> list[str]:
         key
         for key in keys
         if key != SEED
+        and key.split(".")[0] not in WATCHING
         and key.startswith(RECIPE) == bool(within)
         and len({repr(one.get(key)) for one in settings}) > 1
     ]
+
+
+def _named_by(key: str) -> str:
+    """Return the setting whose difference says a setting's too; empty for none."""
+    if key.startswith("warm_start.env_"):
+        return "env." + key.removeprefix("warm_start.env_")
+    return "model" if key in OF_A_MODEL else ""
 
 
 def _name(settings: Settings) -> str:

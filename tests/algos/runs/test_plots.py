@@ -3,8 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from turngym.algos.runs.plots import _mean, draw_curve
+from turngym.algos.runs.plots import WINDOW, _mean, draw_curve, draw_runs
 
 
 def rows(sets: tuple[str, ...]) -> list[dict[str, float]]:
@@ -74,3 +75,43 @@ def test_the_mean_of_runs_spans_what_all_of_them_have() -> None:
     at, values = _mean([([1.0, 3.0, 5.0], [0.0, 2.0, 4.0]), ([2.0, 4.0], [1.0, 1.0])])
     assert at == [2.0, 3.0, 4.0]
     assert values == [1.0, 1.5, 2.0]
+
+
+LONG = "grpo, " + ", ".join(f"setting_{i} {i}.000" for i in range(20))
+
+
+def test_long_titles_and_labels_stay_in_the_picture(tmp_path: Path) -> None:
+    """The legend of long labels lay on the curves, and both were cut off at the edge."""
+    short, long = tmp_path / "short.png", tmp_path / "long.png"
+    runs = [with_steps(rows(()))] * 2
+    draw_runs({"grpo": runs, "rloo": runs}, short, title="Two")
+    draw_runs({LONG: runs, LONG + " b": runs}, long, title=LONG)
+    assert pixels(long).shape[0] > pixels(short).shape[0] + 100
+    edge = pixels(long)[:, -3:, :3]
+    assert bool((edge > 0.99).all()), "something reaches the right edge"
+    curve, single = tmp_path / "curve.png", tmp_path / "single.png"
+    draw_curve(rows(("dev",)), curve, LONG)
+    draw_curve(rows(("dev",)), single, "grpo")
+    assert pixels(curve).shape[0] > pixels(single).shape[0]
+    assert bool((pixels(curve)[:, -3:, :3] > 0.99).all())
+
+
+def test_pictures_say_that_their_lines_are_means_over_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    draw_runs({"grpo": [with_steps(rows(()))]}, tmp_path / "runs.png")
+    draw_curve(rows(("dev",)), tmp_path / "curve.png")
+    runs, curve = drawn
+    said = f"mean over {WINDOW} steps"
+    assert [axes.get_title("left") for axes in runs.axes] == [f"Solved in training, {said}"] * 2
+    assert runs.legends[0].get_title().get_text() == said
+    labels = curve.axes[1].get_legend_handles_labels()[1]
+    assert labels[0] == f"training rollouts, {said}"
+
+
+def with_steps(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+    return [row | {"budget/optimizer_steps": row["step"]} for row in rows]

@@ -53,6 +53,10 @@ def test_seeds_are_one_label_and_what_differs_is_named() -> None:
     assert label_runs([config(), two_hops]) == ["grpo, hops 1", "grpo, hops 2"]
     models = [config(model="/a/b/one"), config(model="/a/two")]
     assert label_runs(models) == ["grpo, model one", "grpo, model two"]
+    digests = [one | {"model_digest": one["model"]} for one in models]
+    assert label_runs(digests) == ["grpo, model one", "grpo, model two"]
+    watched = [config(seed=seed, eval_every=seed, checkpoint_every=9 * seed) for seed in (1, 2)]
+    assert label_runs(watched) == ["grpo", "grpo"]  # training is the same, whatever is kept of it
 
 
 def test_every_group_of_runs_has_a_colour(
