@@ -55,7 +55,7 @@ def short_help(name: str, command: type) -> str:
         text = doc.arguments.get(field, "")
         if is_dataclass(value):
             names = [f"--{inner.replace('_', '-')}" for inner, _ in _options(value)]
-            groups.append((_first_sentence(text), names))
+            groups.append((_cut(_first_sentence(text)), names))
         else:
             own.append((_typed(command, field), _first_sentence(text)))
     wide = max((len(option) for option, _ in own), default=0) + 2
@@ -177,7 +177,23 @@ def _reworded(line: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[a-z)`])[.;:] ", text.replace("\n", " ").replace("`", ""))[0].rstrip(".")
+    """Return a text up to its first full stop or semicolon.
+
+    Those in brackets do not count, nor do semicolons behind a colon: they are those of a list.
+    """
+    plain, open_brackets = " ".join(text.replace("`", "").split()), 0
+    for at, sign in enumerate(plain):
+        open_brackets += (sign in "([") - (sign in ")]")
+        marks = "." if ":" in plain[:at] else ".;"
+        ends = sign in marks and plain[at + 1 : at + 2] == " " and _ends_word(plain[:at])
+        if ends and open_brackets <= 0:
+            return plain[:at]
+    return plain.rstrip(".")
+
+
+def _ends_word(text: str) -> bool:
+    """Return whether a text ends as a sentence does, not in an abbreviation such as e.g."""
+    return bool(re.search(r"[\w)\]\"']$", text)) and not re.search(r"\b\w\.\w$", text)
 
 
 def _cut(line: str) -> str:

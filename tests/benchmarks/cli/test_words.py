@@ -8,7 +8,7 @@ import pytest
 
 from turngym.benchmarks.cli.main import COMMANDS, main
 from turngym.benchmarks.cli.train import Command
-from turngym.benchmarks.cli.words import WIDTH, in_plain_words, make_parser
+from turngym.benchmarks.cli.words import WIDTH, _first_sentence, in_plain_words, make_parser
 
 SCREEN = 56
 
@@ -34,6 +34,34 @@ def test_the_short_help_of_train_groups_its_options(capsys: pytest.CaptureFixtur
     assert re.search(r"\n  --steps +Training steps", said)
     assert main(["play", "-h"]) == 0
     assert re.search(r"\n  ENV +Id of the environment", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Folder (left out: `runs`; made anew). More.", "Folder (left out: runs; made anew)"),
+        ("With --suite: folders to take from. More.", "With --suite: folders to take from"),
+        ("One thing; and another.", "One thing"),
+        ("Of e.g. rooms, v0. More.", "Of e.g. rooms, v0"),
+        ("agents: any; training: one model. More.", "agents: any; training: one model"),
+        ("No end here", "No end here"),
+    ],
+)
+def test_first_sentences_end_where_sentences_do(text: str, sentence: str) -> None:
+    """Help on one screen ended in the middle: "Folder of the matrix (left out"."""
+    assert _first_sentence(text) == sentence
+
+
+@pytest.mark.parametrize("name", [name for group in COMMANDS.values() for name in group])
+def test_no_line_of_the_short_help_leaves_a_bracket_open(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        main([name, "-h"])
+    except SystemExit:
+        return
+    for line in capsys.readouterr().out.splitlines():
+        assert line.endswith("…") or line.count("(") == line.count(")"), line
 
 
 def test_the_whole_help_of_train_has_every_option_in_its_group(
