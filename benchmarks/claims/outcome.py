@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +13,7 @@ from ..matrix.cell import Machine, Used
 from .claim import Claim, Comparison
 
 Verdict = Literal["reproduced", "not reproduced", "equivalent", "not decided"]
+CONTROL_HOLDS, NO_DIFFERENCE = "control holds", "no difference"
 RUN = "run"
 """Unit of metrics with one value per seed."""
 
@@ -101,6 +102,11 @@ class Finding(Form):
         wanted = "reproduced" if self.comparison.expected == "above" else "equivalent"
         return self.verdict == wanted
 
+    @property
+    def shown(self) -> str:
+        """Return the verdict for readers; see :func:`word_verdict`."""
+        return word_verdict(self.verdict, [self.comparison])
+
 
 class Outcome(Form):
     """``results/CLAIM.json``.
@@ -129,3 +135,20 @@ class Outcome(Form):
     repetition: tuple[Finding, ...] = ()
     arms: tuple[ArmRuns, ...]
     machine: Machine | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return the verdict for readers; see :func:`word_verdict`."""
+        return word_verdict(self.verdict, self.claim.comparisons)
+
+
+def word_verdict(verdict: Verdict, comparisons: Sequence[Comparison]) -> str:
+    """Return a verdict in words that say whether equality was expected.
+
+    Equivalent arms confirm a control, and refute a statement that one of them is better: the one is
+    "control holds", the other "no difference".
+    """
+    if verdict != "equivalent":
+        return verdict
+    control = all(comparison.expected == "equal" for comparison in comparisons)
+    return CONTROL_HOLDS if control else NO_DIFFERENCE

@@ -13,13 +13,13 @@ from ..matrix.plots import Tick, nice_ticks, short
 from ..matrix.report import MATCHED, one_line, write_pages
 from .catalogue import CLAIMS
 from .claim import Comparison
-from .outcome import Finding, Outcome
+from .outcome import CONTROL_HOLDS, NO_DIFFERENCE, Finding, Outcome
 from .packing import read_outcomes
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHARED = Path(__file__).parents[1] / "matrix" / "templates"
 PAGES = {"claims.html": "claims.html.j2", "claims.md": "claims.md.j2"}
-VERDICTS = ("reproduced", "not reproduced", "equivalent", "not decided")
+VERDICTS = ("reproduced", CONTROL_HOLDS, "not reproduced", NO_DIFFERENCE, "not decided")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def write_report(folder: Path, source: Path | None = None) -> list[Path]:
 
 def gather(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Collect the variables of the templates."""
-    count = Counter(outcome.verdict for outcome in outcomes)
+    count = Counter(outcome.shown for outcome in outcomes)
     machines = {m.processor: m for o in outcomes if (m := o.machine) is not None}
     changed = [
         o.claim.name

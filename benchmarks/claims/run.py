@@ -59,7 +59,7 @@ def run_claims(
                 on_progress(f"{claim.name}: {claim.statement}")
                 outcome = run_claim(claim, out, seeds, persistent, view, on_progress)
                 outcome.write(out / RESULTS / f"{claim.name}.json")
-                on_progress(f"{claim.name}: {outcome.verdict} ({outcome.why})")
+                on_progress(f"{claim.name}: {outcome.shown} ({outcome.why})")
                 found.append(outcome)
         finally:
             persistent.close()

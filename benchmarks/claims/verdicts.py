@@ -49,12 +49,15 @@ from ...envs.utils.seed_tests import (
     POWER,
     Edges,
     SeedTest,
+    Show,
     compare_seeds,
     decide_seeds,
     seeds_needed,
+    show_plain,
+    show_points,
 )
 from ...envs.utils.statistics import holm
-from .claim import Comparison
+from .claim import Comparison, Unit
 from .outcome import ArmRuns, Finding, Verdict
 
 SHARES = (
@@ -68,6 +71,12 @@ SHARES = (
     "area_calls",
 )
 """Metrics with a floor of 0 and a ceiling of 1."""
+_SHOWN: Mapping[Unit, Show] = {
+    "points": show_points,
+    "times": lambda exponent: f"{exponent:.3g} doublings" if exponent else "0",
+    "plain": show_plain,
+}
+"""How reasons write numbers of a unit."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -134,7 +143,12 @@ def _verdict(
     if adjusted is None:
         return _verdict_on_equality(comparison, test, edge)
     decision, why = decide_seeds(
-        test, adjusted, min_effect=comparison.min_effect, bound=comparison.bound, edge=edge
+        test,
+        adjusted,
+        min_effect=comparison.min_effect,
+        bound=comparison.bound,
+        edge=edge,
+        show=_SHOWN[comparison.unit],
     )
     if decision == "above":
         return "reproduced", why
@@ -149,22 +163,23 @@ def _verdict(
 
 
 def _verdict_on_equality(comparison: Comparison, test: SeedTest, edge: str) -> tuple[Verdict, str]:
-    bound = comparison.min_effect
+    bound, show = comparison.min_effect, _SHOWN[comparison.unit]
     if test.n < MIN_SEEDS:
         return "not decided", f"{test.n} seeds; at least {MIN_SEEDS} are needed to decide"
     if edge:
         return "not decided", edge
     if test.equivalence_p is not None and test.equivalence_p <= LEVEL:
-        return "equivalent", f"the difference lies within ±{bound:g}"
+        return "equivalent", f"the difference lies within ±{show(bound)}"
     if test.low95 > bound or test.high95 < -bound:
-        return "not reproduced", f"the arms differ by more than {bound:g}"
+        return "not reproduced", f"the arms differ by more than {show(bound)}"
     if test.deviation == 0:
-        return "not decided", f"all seeds differ by {test.difference:.3g}, the bound is {bound:g}"
+        all_by = f"all seeds differ by {show(test.difference)}"
+        return "not decided", f"{all_by}, the bound is {show(bound)}"
     # Two one-sided tests at .05, each passed with probability (1 + power) / 2.
     needed = seeds_needed(test.deviation, bound, power=(1 + POWER) / 2, level=2 * LEVEL)
     return "not decided", (
-        f"the interval reaches beyond ±{bound:g}; needs {max(needed, test.n + 1):,} seeds at a "
-        f"deviation of {test.deviation:.3g}"
+        f"the interval reaches beyond ±{show(bound)}; equality within it needs "
+        f"{max(needed, test.n + 1):,} seeds at a deviation of {show(test.deviation)}"
     )
 
 

@@ -28,7 +28,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Corner:
-    """A point of a radar's shape; a hollow one is borrowed from the row of the same gradient."""
+    """A point of a radar's shape, of a family that was run.
+
+    A hollow one is borrowed from the row of the same gradient.
+    """
 
     at: tuple[float, float]
     hollow: bool
@@ -44,9 +47,10 @@ class Radar:
         note: Below its name.
         axes: One per family.
         rings: Closed paths of the levels.
-        shape: Closed path of the row's levels.
+        shape: Path of the row's levels, closed where it has one on every family.
         reference: The baseline's shape; empty for the baseline itself.
         corners: The shape's points.
+        left_out: Families on which the row has no level, where the shape is broken.
     """
 
     row: str
@@ -56,6 +60,7 @@ class Radar:
     shape: str
     reference: str
     corners: list[Corner]
+    left_out: list[str]
     width: float = WIDTH
     height: float = HEIGHT
 
@@ -111,11 +116,12 @@ def draw_radars(scores: Sequence[FamilyScore], labels: Sequence[str], baseline: 
         run = sum(row is not None and row.label == label for row in rows)
         corners = [
             Corner(
-                at=_point(number, len(scores), row.level if row else 0.0),
-                hollow=row is None or score.stands_in(label),
+                at=_point(number, len(scores), row.level),
+                hollow=score.stands_in(label),
                 title=_title(score, label, row),
             )
             for number, (score, row) in enumerate(zip(scores, rows, strict=True))
+            if row is not None
         ]
         radars.append(
             Radar(
@@ -123,22 +129,35 @@ def draw_radars(scores: Sequence[FamilyScore], labels: Sequence[str], baseline: 
                 note=f"run on {run} of {len(scores)} families",
                 axes=axes,
                 rings=rings,
-                shape=_closed([corner.at for corner in corners]),
+                shape=_shape(scores, label),
                 reference="" if label == baseline else reference,
                 corners=corners,
+                left_out=[
+                    score.family.name
+                    for score, row in zip(scores, rows, strict=True)
+                    if row is None
+                ],
             )
         )
     return radars
 
 
 def _shape(scores: Sequence[FamilyScore], label: str) -> str:
-    levels = [row.level if (row := score.row(label)) else 0.0 for score in scores]
-    return _closed([_point(i, len(levels), level) for i, level in enumerate(levels)])
+    """Return the path through a row's levels, which leaves out families without one."""
+    count = len(scores)
+    rows = [score.row(label) for score in scores]
+    points = [row and _point(number, count, row.level) for number, row in enumerate(rows)]
+    if all(points):
+        return _closed([point for point in points if point])
+    sides = [(points[i], points[(i + 1) % count]) for i in range(count)]
+    return "".join(
+        f"M{one[0]:.1f} {one[1]:.1f}L{other[0]:.1f} {other[1]:.1f}"
+        for one, other in sides
+        if one and other
+    )
 
 
-def _title(score: FamilyScore, label: str, row: RowScore | None) -> str:
-    if row is None:
-        return f"{score.family.name}: not run"
+def _title(score: FamilyScore, label: str, row: RowScore) -> str:
     solved = "none" if row.largest is None else f"{row.largest}"
     via = f" (as {row.label})" if score.stands_in(label) else ""
     return f"{score.family.name}: largest size solved {solved}{via}"

@@ -153,7 +153,7 @@ def format_verdict(compared: Comparison | None) -> str:
     """Format a verdict; where nothing was decided with the seeds it would take, or the end."""
     if compared is None:
         return "–"
-    needs = f", needs {compared.needs} seeds" if compared.needs else ""
+    needs = f": {compared.missing}" if compared.missing else ""
     return compared.verdict + (f": {compared.edge}" if compared.edge else needs)
 
 

@@ -20,6 +20,7 @@ from ...envs.utils.seed_tests import (
     SeedTest,
     compare_seeds,
     decide_seeds,
+    show_points,
 )
 from ...envs.utils.statistics import holm
 from .suite import Suite
@@ -29,6 +30,7 @@ APART = ("above", "below")
 MIN_RUNS = 2
 """Fewest seeds that an interval or a test takes."""
 ONE_SEED = f"one seed decides nothing; at least {MIN_SEEDS} are needed"
+_NEEDS = re.compile(r"(?:a difference of (?P<size>[^,;]+), [^;]*)?needs (?P<seeds>[\d,]+) seeds")
 Key = TypeVar("Key")
 
 
@@ -57,7 +59,7 @@ class Comparison:
         test: Student's t over seeds; None with fewer than two seeds.
         adjusted: Its p-value after Holm over its family; of an A/A row its own, and None likewise.
         verdict: ``above``, ``below``, ``equivalent`` or ``not decided``.
-        why: The reason, with the number of seeds that would decide.
+        why: The reason, in points, with the number of seeds that a difference needs.
         edge: At which end of the measure both rows are, in words; empty where they are not.
     """
 
@@ -91,8 +93,17 @@ class Comparison:
     @property
     def needs(self) -> str:
         """Return the number of seeds that would decide; empty where the reason names none."""
-        found = re.search(r"needs ([\d,]+) seeds", self.why)
-        return found[1] if found and self.verdict == "not decided" else ""
+        found = _NEEDS.search(self.why)
+        return found["seeds"] if found and self.verdict == "not decided" else ""
+
+    @property
+    def missing(self) -> str:
+        """Return which difference needs how many seeds, in a few words; empty likewise."""
+        found = _NEEDS.search(self.why)
+        if found is None or not self.needs:
+            return ""
+        size = found["size"]
+        return f"{size} would need {self.needs} seeds" if size else f"needs {self.needs} seeds"
 
 
 def compare_areas(
@@ -150,7 +161,9 @@ def decide_test(
         return Comparison(other, None, None, "not decided", ONE_SEED)
     least = suite.min_effect if min_effect is None else min_effect
     test, edge = contrast
-    decision = decide_seeds(test, adjusted, min_effect=least, bound=suite.equivalence, edge=edge)
+    decision = decide_seeds(
+        test, adjusted, min_effect=least, bound=suite.equivalence, edge=edge, show=show_points
+    )
     return Comparison(other, test, adjusted, decision.verdict, decision.why, edge)
 
 

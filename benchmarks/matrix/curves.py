@@ -43,7 +43,7 @@ class Line:
 def env_lines(results: Results, column: str, unit: Unit) -> list[Line]:
     """Make the lines of a column's measure in training over its budget, one per row.
 
-    A point is the mean of the training rollouts over the tenth of the budget before it. The band is
+    A point is the mean of the training rollouts over the tenth of the line before it. The band is
     Student's 95 % interval over seeds at each point. A line ends where the first of its runs does.
     """
     lines = []
@@ -99,14 +99,14 @@ def _by_seed(
     scale = results.measure_scale(column) or SHARES
     places = (np.linspace(0.0, end, GRID) * limit).tolist()
     return {
-        run.cell.seed: [scale.normalise(v) for v in _read(run, unit, limit, places)]
+        run.cell.seed: [scale.normalise(v) for v in _read(run, unit, places)]
         for run in _with_curve(results, recipe, column)
     }
 
 
-def _read(run: CellResult, unit: Unit, limit: float, places: Sequence[float]) -> list[float]:
+def _read(run: CellResult, unit: Unit, places: Sequence[float]) -> list[float]:
     spent = getattr(run.training, unit)
-    return running_means(spent, run.training.values, places, WINDOW * limit)
+    return running_means(spent, run.training.values, places, WINDOW * places[-1])
 
 
 def _banded(recipe: str, curves: Floats, end: float) -> Line:

@@ -16,7 +16,7 @@ collapses.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from itertools import combinations, product
 from math import ceil, comb, isfinite, log2, sqrt
@@ -44,6 +44,8 @@ EDGE_DEVIATION = 2 * EDGE
 """Largest standard deviation of the seeds of an arm at an end."""
 RESAMPLES = 2_000
 Floats = npt.NDArray[np.float64]
+Show = Callable[[float], str]
+"""How a number is written."""
 Decision = Literal["above", "below", "equivalent", "not decided"]
 
 
@@ -94,6 +96,17 @@ class SeedTest(BaseModel):
                 "high95": -self.low95,
             }
         )
+
+
+def show_plain(number: float) -> str:
+    """Format a number of no unit for a reason."""
+    return f"{number:.3g}"
+
+
+def show_points(share: float) -> str:
+    """Format a share, or a difference of shares, in points for a reason: ``2 points``."""
+    points = f"{100 * share:.3g}"
+    return points if points == "0" else f"{points} point{'' if points in ('1', '-1') else 's'}"
 
 
 class SeedDecision(NamedTuple):
@@ -268,7 +281,13 @@ def seeds_needed(
 
 
 def decide_seeds(
-    test: SeedTest, adjusted_p: float, *, min_effect: float, bound: float | None, edge: str = ""
+    test: SeedTest,
+    adjusted_p: float,
+    *,
+    min_effect: float,
+    bound: float | None,
+    edge: str = "",
+    show: Show = show_plain,
 ) -> SeedDecision:
     """Decide a comparison: "above", "below", "equivalent" or "not decided".
 
@@ -286,6 +305,7 @@ def decide_seeds(
         min_effect: Smallest difference beyond the margin that matters; 0 where any does.
         bound: The bound that ``test`` was given; None for no equivalence.
         edge: At which end of the measure both arms are (:meth:`Edges.describe`); empty for none.
+        show: How the reason writes differences and deviations: as what stands beside it does.
 
     Raises:
         BadValueError: A bound that the test did not use, or numbers out of range.
@@ -307,13 +327,14 @@ def decide_seeds(
     if edge:
         return SeedDecision("not decided", edge)
     beyond = test.difference - test.margin
-    doubt = _doubt(test, adjusted_p, min_effect)
+    doubt = _doubt(test, adjusted_p, min_effect, show)
     if not doubt:
         side: Decision = "above" if beyond > 0 else "below"
-        return SeedDecision(side, f"the interval lies {side} {test.margin:g}")
+        return SeedDecision(side, f"the interval lies {side} {show(test.margin)}")
     if bound is not None and test.equivalence_p is not None and test.equivalence_p <= LEVEL:
-        return SeedDecision("equivalent", f"the difference lies within ±{bound:g}")
-    return SeedDecision("not decided", f"{doubt}; {_missing_seeds(test, adjusted_p, min_effect)}")
+        return SeedDecision("equivalent", f"the difference lies within ±{show(bound)}")
+    missing = _missing_seeds(test, adjusted_p, min_effect, show)
+    return SeedDecision("not decided", f"{doubt}; {missing}")
 
 
 def rank_correlation(
@@ -439,17 +460,17 @@ def _share_beyond(sums: Floats, seen: float, size: float) -> float:
     return min(1.0, 2 * min(up, down) / len(sums))
 
 
-def _doubt(test: SeedTest, adjusted_p: float, min_effect: float) -> str:
+def _doubt(test: SeedTest, adjusted_p: float, min_effect: float, show: Show) -> str:
     """Return why the difference is not established; empty when it is."""
     beyond = test.difference - test.margin
     if test.low95 <= test.margin <= test.high95:
-        return f"the interval contains {test.margin:g}"
+        return f"the interval contains {show(test.margin)}"
     if adjusted_p > LEVEL:
         return f"p is {adjusted_p:.3f} after correction"
     if test.permutation_p > _reachable(test):
         return f"p of the permutation test is {test.permutation_p:.3f}"
     if abs(beyond) < min_effect:
-        return f"the difference is smaller than {min_effect:g}, the least that matters"
+        return f"the difference is smaller than {show(min_effect)}, the least that matters"
     return ""
 
 
@@ -458,20 +479,25 @@ def _reachable(test: SeedTest) -> float:
     return max(LEVEL, 2.0 ** (1 - test.n)) if test.paired else LEVEL
 
 
-def _missing_seeds(test: SeedTest, adjusted_p: float, min_effect: float) -> str:
+def _missing_seeds(test: SeedTest, adjusted_p: float, min_effect: float, show: Show) -> str:
+    """Return how many seeds which difference needs: the least that matters, not the measured one.
+
+    Where every difference matters, it is one of the measured size.
+    """
     effect = min_effect or abs(test.difference - test.margin)
     if test.deviation == 0:
         family = adjusted_p / test.p_value if test.p_value else 1.0
         return f"needs {max(test.n + 1, ceil(1 + log2(family / LEVEL)))} seeds: all seeds are equal"
     if effect == 0:
         return "no number of seeds separates arms without a difference"
+    meant = "the least that matters" if min_effect else "the measured size"
     needed = seeds_needed(test.deviation, effect)
     if needed <= test.n:  # enough for the least difference that matters, but it is a close call
-        effect /= 2
+        effect, meant = effect / 2, f"half {meant}"
         needed = max(seeds_needed(test.deviation, effect), test.n + 1)
     return (
-        f"needs {needed:,} seeds for a difference of {effect:.3g} at a deviation of "
-        f"{test.deviation:.3g}"
+        f"a difference of {show(effect)}, {meant}, needs {needed:,} seeds at a deviation of "
+        f"{show(test.deviation)}"
     )
 
 

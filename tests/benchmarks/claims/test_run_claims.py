@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import EnvConfig
 from turngym.benchmarks.claims.catalogue import CLAIMS, find_claims
+from turngym.benchmarks.claims.claim import equal
 from turngym.benchmarks.claims.experiments import CrawledArm, Crawling, TrainedArm, Training
-from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome
+from turngym.benchmarks.claims.outcome import RUN, ArmRuns, Finding, Outcome, word_verdict
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.report import (
+    VERDICTS,
     collect_repetitions,
     columns_of,
     unmatched,
@@ -263,6 +266,30 @@ def test_repetitions_are_counted_and_bounded() -> None:
     assert found.allowed == 3
     assert found.within
     assert not collected([*quiet[:2], *loud]).within
+
+
+def test_equal_arms_are_worded_by_what_was_expected() -> None:
+    """ "Equivalent" confirmed a control and refuted any other claim, in one colour and tile."""
+    same, better = equal("ours", "theirs"), above("ours", "theirs")
+    assert word_verdict("equivalent", [same, same]) == "control holds"
+    assert word_verdict("equivalent", [same, better]) == "no difference"
+    assert word_verdict("equivalent", [better]) == "no difference"
+    assert word_verdict("not reproduced", [same]) == "not reproduced"
+
+
+def test_the_overview_of_packed_claims_has_the_verdict_second(tmp_path: Path) -> None:
+    results = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+    page, table = write_report(tmp_path, results / "claims.jsonl.gz")
+    html, text = page.read_text(encoding="utf-8"), table.read_text(encoding="utf-8")
+    assert "| arpo-control | control holds |" in text
+    assert "| arpo-above-grpo | no difference |" in text
+    tiles = re.findall(r'<div class="tile [\w-]+"><b>(\d+)</b><span>([a-z ]+)</span>', html)
+    assert [name for _, name in tiles] == list(VERDICTS)
+    assert sum(int(count) for count, _ in tiles) == 30
+    assert ">equivalent<" not in html
+    first = re.search(r"<tbody>\s*<tr>(.*?)</tr>", html, re.DOTALL)
+    assert first is not None
+    assert "tag" in first[1].split("</td>")[0]
 
 
 def test_an_executor_lasts_until_it_is_closed_or_stopped_in_the_middle() -> None:

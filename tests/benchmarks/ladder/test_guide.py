@@ -209,6 +209,7 @@ def test_a_row_that_differs_in_the_control_gives_no_advice(tmp_path: Path) -> No
 
     text = made(tmp_path, want_control(0.8), "Lottery", rows=FEW)
     assert "Rows differ where the difficulty is absent:** treegrpo in Lottery" in text
+    assert row_of(text, "controls: all rows")[3] == "1"  # the names stand above the table
     assert "use treegrpo" not in text
     assert "No advice on treegrpo (+" in advice(text)
     assert "Avoid spo" in advice(text)  # the others' findings stand
@@ -284,7 +285,7 @@ def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> N
     assert "- Bandit-v0 (standard): above grpo: ppo (+40.3" in seen
     assert "Seen on single settings" not in page(ladder, out=tmp_path)
     assert "Suites without a file here: separating." in text
-    assert r"| mine | Ours is above \<theirs\>. | not decided | too \| few | 5 |" in text
+    assert r"| mine | not decided | Ours is above \<theirs\>. | too \| few | 5 |" in text
 
 
 @pytest.mark.parametrize(

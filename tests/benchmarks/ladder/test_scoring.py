@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,20 @@ def test_a_row_with_another_ones_gradient_has_its_score(scores: list[FamilyScore
     radar = next(r for r in draw_radars(scores, ["grpo", "dapo"], "grpo") if r.row == "dapo")
     assert [corner.hollow for corner in radar.corners] == [True, False]
     assert radar.note == "run on 1 of 2 families"
+    assert radar.shape.endswith("Z")
+
+
+def test_a_family_that_was_not_run_breaks_the_shape(scores: list[FamilyScore]) -> None:
+    """It was drawn at 0, as if the row had failed there."""
+    lottery, rare = scores
+    without = replace(rare, rows=tuple(row for row in rare.rows if row.label != "treegrpo"))
+    (radar,) = draw_radars([lottery, without, rare], ["treegrpo"], "grpo")
+    assert radar.left_out == ["Rare"]
+    assert len(radar.corners) == 2
+    assert "Z" not in radar.shape
+    assert radar.shape.count("M") == 1  # from the third family to the first, round the gap
+    assert f"{radar.width / 2:.1f} {radar.height / 2:.1f}" not in radar.shape
+    assert radar.reference.endswith("Z")
 
 
 @pytest.mark.parametrize(

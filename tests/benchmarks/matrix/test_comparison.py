@@ -54,6 +54,9 @@ def test_one_seed_is_no_test_and_no_part_of_the_correction() -> None:
     )
     assert found["single"].needs == ""
     assert f"needs {found['noise'].needs} seeds" in found["noise"].why
+    assert "a difference of 5 points, the least that matters, needs" in found["noise"].why
+    assert found["noise"].missing == f"5 points would need {found['noise'].needs} seeds"
+    assert (found["clear"].missing, found["single"].missing) == ("", "")
 
 
 def test_the_smallest_effect_is_the_suites_where_none_is_given() -> None:

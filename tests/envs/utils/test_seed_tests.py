@@ -22,6 +22,7 @@ from turngym.envs.utils.seed_tests import (
     rank_correlation,
     seed_interval,
     seeds_needed,
+    show_points,
 )
 
 OURS = [0.61, 0.70, 0.58, 0.66, 0.72, 0.60]
@@ -159,12 +160,13 @@ def test_five_pairs_must_agree() -> None:
     assert mostly.permutation_p == pytest.approx(2 * 2 / 32)
     verdict, why = decided(mostly)
     assert verdict == "not decided"
-    assert why.startswith("p of the permutation test is 0.125; needs ")
+    assert why.startswith("p of the permutation test is 0.125; a difference of ")
 
 
 def test_reasons_name_what_is_missing() -> None:
     noisy = compare_seeds([0.9, 0.2, 0.8, 0.3, 0.95], [0.5, 0.6, 0.2, 0.7, 0.4])
-    assert decided(noisy).why.startswith("the interval contains 0; needs ")
+    assert decided(noisy).why.startswith("the interval contains 0; a difference of ")
+    assert ", the least that matters, needs " in decided(noisy).why
     assert f"at a deviation of {noisy.deviation:.3g}" in decided(noisy).why
     clear = compare_seeds(OURS, THEIRS)
     assert (
@@ -173,7 +175,26 @@ def test_reasons_name_what_is_missing() -> None:
     small = decided(clear, min_effect=0.2).why
     assert small.startswith("the difference is smaller than 0.2, the least that matters")
     # six seeds are enough for .2, so the next question is half of it
-    assert "for a difference of 0.1" in small or "for a difference of 0.2" in small
+    halved, whole = (
+        "; a difference of 0.1, half the least that matters, needs ",
+        "; a difference of 0.2, the least that matters, needs ",
+    )
+    assert halved in small or whole in small
+
+
+def test_reasons_are_in_the_units_of_what_stands_beside_them() -> None:
+    """They named shares beside points, and seeds as if the measured difference needed them."""
+    noisy = compare_seeds([0.9, 0.2, 0.8, 0.3, 0.95], [0.5, 0.6, 0.2, 0.7, 0.4], bound=0.02)
+    why = decide_seeds(noisy, 1.0, min_effect=0.02, bound=0.02, show=show_points).why
+    needed = seeds_needed(noisy.deviation, 0.02)
+    assert why == (
+        "the interval contains 0; a difference of 2 points, the least that matters, needs "
+        f"{needed:,} seeds at a deviation of {100 * noisy.deviation:.3g} points"
+    )
+    same = compare_seeds([0.5, 0.501, 0.5, 0.5, 0.499], [0.5] * 5, bound=0.03)
+    equal = decide_seeds(same, 1.0, min_effect=0.0, bound=0.03, show=show_points)
+    assert equal == ("equivalent", "the difference lies within ±3 points")
+    assert [show_points(share) for share in (0.0, 0.01, 0.0397)] == ["0", "1 point", "3.97 points"]
 
 
 @pytest.mark.parametrize(
