@@ -57,6 +57,8 @@ def read_outcomes(source: Path) -> list[Outcome]:
         found = [parse_form(Outcome, line, f"{source}, line {n}") for n, line in lines]
     else:
         found = [Outcome.read(path) for path in sorted((source / RESULTS).glob("*.json"))]
+    if not found and not source.exists():
+        raise DataError(f"{source} does not exist; give a folder that `turngym claims` filled.")
     if not found:
         raise DataError(f"{source} has no outcome of a claim yet; run `turngym claims` first.")
     order = list(CLAIMS)

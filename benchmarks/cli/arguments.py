@@ -8,7 +8,7 @@ import socket
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import tyro
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 """An option that may be given several times."""
+RunDir = Annotated[str | None, tyro.conf.arg(aliases=("--out",))]
+"""The folder of a run, which other commands call what they write to."""
 GROUPS = ("env", "recipe")
 _HIGHEST_PORT = 65535
 

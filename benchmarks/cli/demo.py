@@ -19,6 +19,7 @@ from ...algos.runs.run_dir import list_differences, read_json
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig, model_digest
 from ...envs.core.errors import BadValueError, DataError
 from ..runtime.threads import prepare
+from .arguments import RunDir
 from .model_options import Sampler, WarmStartOptions, model_path, starter, warmed
 from .tables import say
 from .train import print_result
@@ -87,7 +88,7 @@ class Command:
     """
 
     model: str | None = None
-    run_dir: str | None = None
+    run_dir: RunDir = None
     steps: int | None = None
     minutes: float | None = None
     warm_start: int | None = None

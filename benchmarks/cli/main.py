@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib import import_module
 from importlib.metadata import version
 from io import StringIO
@@ -27,7 +27,7 @@ from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
 from .arguments import expand_dotted
-from .words import in_plain_words, short_help, whole_help
+from .words import hide_empty_defaults, in_plain_words, short_help, whole_help
 
 INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
@@ -207,12 +207,13 @@ def run_command(name: str, words: Sequence[str]) -> None:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Print what the parser says about wrong options in plain words."""
-    said = StringIO()
+    """Print what the parser says, help and wrong options, in plain words."""
+    said, helped = StringIO(), StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(said), redirect_stdout(helped):
             yield
     finally:
+        sys.stdout.write(hide_empty_defaults(helped.getvalue()))
         sys.stderr.write(in_plain_words(said.getvalue()))
 
 
@@ -284,3 +285,7 @@ def _refuse(error: TurngymError) -> int:
     text = str(error).replace("[", r"\[")
     PlainConsole(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
     return REFUSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

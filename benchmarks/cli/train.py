@@ -27,7 +27,7 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.plugins import load_again, loaded_plugins
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
-from .arguments import Repeated, expand_dotted, pairs
+from .arguments import Repeated, RunDir, expand_dotted, pairs
 from .env_options import Environment, EnvOptions, env_config, file_sets
 from .model_options import (
     STARTER,
@@ -139,7 +139,7 @@ class Command:
     starter: StarterKind | None = None
     small: bool | None = None
     warm: Warmth = field(default_factory=WarmStartOptions)
-    run_dir: str | None = None
+    run_dir: RunDir = None
     log: Repeated = ()
     config: str | None = None
     steps: int | None = None

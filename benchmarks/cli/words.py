@@ -15,6 +15,8 @@ from .docstrings import read_docstring
 
 WIDTH = 96
 _BOX = re.compile(r"│(.*)│")
+_EMPTY_DEFAULT = re.compile(r" ?\(default: (?:None|'')?\)")
+"""What the parser says of an option that has no value of its own."""
 _NONE = re.compile(r" *- <class 'NoneType'>: .*")
 _VALUES = {
     "{None}|": "",
@@ -104,7 +106,8 @@ def option_groups(parser: Any, command: Any) -> list[OptionGroup]:
             if action.dest == "help" or isinstance(action.choices, Mapping):
                 continue
             field, dot, _ = action.dest.replace("-", "_").partition(".")
-            title = _first_sentence(texts.get(field, field)) if dot else ""
+            inner = dot and not field.startswith("__")  # the parser's own, around a subcommand
+            title = _first_sentence(texts.get(field, field)) if inner else ""
             found.setdefault(title if own else named, []).append(action)
     return [OptionGroup(title, tuple(some)) for title, some in found.items() if some]
 
@@ -135,13 +138,18 @@ def whole_help(name: str, command: type, start: Any = None, about: str = "") -> 
 
 def _filled(text: str, margin: str) -> str:
     """Return a text in lines of the width; empty lines part paragraphs."""
-    plain = text.replace("%%", "%").replace(" (default: None)", "")
+    plain = _EMPTY_DEFAULT.sub("", text.replace("%%", "%"))
     return "\n\n".join(
         textwrap.fill(
             part, WIDTH, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
         )
         for part in plain.split("\n\n")
     )
+
+
+def hide_empty_defaults(text: str) -> str:
+    """Return the parser's own help without defaults of nothing; its boxes keep their width."""
+    return _EMPTY_DEFAULT.sub(lambda found: " " * len(found[0]), text)
 
 
 def in_plain_words(error: str) -> str:

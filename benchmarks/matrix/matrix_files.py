@@ -199,6 +199,8 @@ def read_folder(folder: Path) -> MatrixFiles:
         DataError: There is no matrix, or a damaged file.
     """
     layout = Layout(folder)
+    if not folder.exists():
+        raise DataError(f"{folder} does not exist; give the folder of a matrix, or a packed file.")
     if not layout.suite_file.exists():
         raise DataError(
             f"{folder} has no suite.json; give the folder of a matrix, or a packed file."

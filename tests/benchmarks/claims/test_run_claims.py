@@ -201,6 +201,13 @@ def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     assert "0.1 below (Another paper" in text
 
 
+def test_a_folder_that_is_not_there_is_called_that(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothere does not exist"):
+        read_outcomes(tmp_path / "nothere")
+    with pytest.raises(DataError, match="has no outcome of a claim yet"):
+        read_outcomes(tmp_path)
+
+
 def test_packed_results_of_a_suite_are_no_outcomes() -> None:
     results = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
     with pytest.raises(DataError, match=r"no outcome of a claim; .*`turngym claims --pack` wrote"):
@@ -382,7 +389,7 @@ def test_definitions_are_checked(changes, says) -> None:
         (["--pack", "a.jsonl", "--report"], "does not go with claims --report"),
         (["--workers", "0"], "expected at least 1"),
         (["--seeds", "0"], "expected 1 to 20"),
-        (["--report", "--out", "nowhere"], "no outcome of a claim"),
+        (["--report", "--out", "nowhere"], "nowhere does not exist"),
     ],
 )
 def test_refusals(words, says, tmp_path, capsys, monkeypatch) -> None:

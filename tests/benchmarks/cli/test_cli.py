@@ -36,6 +36,14 @@ def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
+@pytest.mark.parametrize("module", ["turngym", "turngym.benchmarks.cli.main"])
+def test_the_command_line_runs_as_a_module(module: str) -> None:
+    """The one was no module to run, the other printed nothing and was content."""
+    words = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.partition(" ")[0]) == (0, "turngym"), done.stderr
+
+
 # ---------------------------------------------------------------- arguments
 
 

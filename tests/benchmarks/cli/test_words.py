@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
+import tyro
 
 from turngym.benchmarks.cli.main import COMMANDS, main
 from turngym.benchmarks.cli.train import Command
@@ -62,6 +64,35 @@ def test_no_line_of_the_short_help_leaves_a_bracket_open(
         return
     for line in capsys.readouterr().out.splitlines():
         assert line.endswith("…") or line.count("(") == line.count(")"), line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([name] for group in COMMANDS.values() for name in group),
+        ["index", "search"],
+        ["leaderboard", "verify"],
+        ["papers", "draw"],
+        ["armap", "pairs"],
+    ],
+    ids=" ".join,
+)
+def test_no_help_names_a_default_of_nothing(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(SystemExit):  # commands of commands
+        main([*words, "--help"])
+    said = capsys.readouterr().out
+    assert len(said) > 100
+    assert not re.search(r"\(default:( None|\s*''|\s*)\)", said)
+    boxes = {len(line) for line in said.splitlines() if line.startswith("│")}
+    assert len(boxes) <= 1
+
+
+def test_the_folder_of_a_run_is_also_called_out() -> None:
+    """`train --out DIR` proposed the timeout of a server's weights."""
+    assert tyro.cli(Command, args=["--out", "somewhere"]).run_dir == "somewhere"
+    assert tyro.cli(Command, args=["--run-dir", "somewhere"]).run_dir == "somewhere"
 
 
 def test_the_whole_help_of_train_has_every_option_in_its_group(

@@ -185,6 +185,7 @@ def test_every_command_has_a_page_of_its_own() -> None:
         path = command_path(name)
         assert pages[path].startswith(f"# turngym {name}\n")
         assert f"]({path.removeprefix('commands/')})" in pages[INDEX]
+    assert "dummy" not in "".join(pages.values())  # the parser's own name of a subcommand's options
 
 
 def test_two_pages_of_one_path_are_refused() -> None:

@@ -45,7 +45,7 @@ def test_grpo_step(benchmark):
         (["--suite", "quick", "--baseline", "none"], "unknown recipe 'none'"),
         (["--suite", "quick", "--workers", "0"], "expected at least 1"),
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
-        (["--report", "nowhere"], "no suite.json"),
+        (["--report", "nowhere"], "nowhere does not exist"),
         (
             ["--report", "nowhere", "--workers", "2"],
             "--workers does not go with bench --report, which takes --out and --baseline.",
@@ -60,7 +60,8 @@ def test_grpo_step(benchmark):
         (["--suite", "ladder", "--oracle", "--workers", "2"], "takes --suite, --out and --only."),
         (["--suite", "ladder", "--oracle", "--reuse", "x"], "--reuse does not go with"),
         (["--pack", "nowhere", "--report", "nowhere"], "give one of"),
-        (["--pack", "nowhere", "--out", "a.jsonl"], "no suite.json"),
+        (["--pack", "nowhere", "--out", "a.jsonl"], "nowhere does not exist"),
+        (["--report", "."], "no suite.json"),
         (["--speed", "--only", "file=nothing"], "unknown speed file 'nothing'"),
     ],
 )
