@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ...envs.utils.seed_tests import Edges, SeedTest, compare_seeds, decide_seeds
+from ...envs.utils.seed_tests import Edges, SeedTest, compare_seeds, decide_seeds, show_points
 from ...envs.utils.statistics import holm
 from ..schema.board import RunTest
 
@@ -96,7 +96,12 @@ def _pair(above: Method, below: Method) -> _Pair | None:
 def _finish(pair: _Pair, adjusted_p: float, edges: Edges) -> RunTest:
     test = pair.test
     decision = decide_seeds(
-        test, adjusted_p, min_effect=0.0, bound=None, edge=edges.describe(pair.ours, pair.theirs)
+        test,
+        adjusted_p,
+        min_effect=0.0,
+        bound=None,
+        edge=edges.describe(pair.ours, pair.theirs),
+        show=show_points,
     )
     return RunTest(
         other=pair.other,

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
 
 
