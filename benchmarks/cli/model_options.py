@@ -12,6 +12,7 @@ import gymnasium as gym
 import tyro
 
 from ...agents.engines.factory import EngineSettings
+from ...agents.models.lora import LoraSettings
 from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.rendering.factory import Style
@@ -21,6 +22,7 @@ from ...algos.runs.progress import Reporter, reporter
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.core.registration import find_environment
+from .arguments import Repeated
 
 if TYPE_CHECKING:
     from ...agents.warm_start.settings import StarterProgress
@@ -63,6 +65,23 @@ class WarmStartOptions:
         if changed and not self.warm_start:
             name = changed[0].replace("_", "-")
             raise BadValueError(f"--{name}: changes nothing without --warm-start N.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoraOptions:
+    """LoRA adapters that are trained in place of the weights.
+
+    Attributes:
+        lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
+        lora_alpha: Their scale times the rank; left out: twice the rank.
+        lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
+        lora_rslora: Scale by alpha / sqrt(rank) instead of alpha / rank.
+    """
+
+    lora_rank: int = 0
+    lora_alpha: float | None = None
+    lora_target: Repeated = ()
+    lora_rslora: bool = False
 
 
 Warmth = Annotated[WarmStartOptions, tyro.conf.arg(name="")]
@@ -114,6 +133,23 @@ def note_cut_actions(made: WarmModel, max_tokens: int, report: Reporter) -> None
             f"the expert's actions have up to {made.longest_action} tokens, of which --max-tokens "
             f"{max_tokens} cuts the end off: such actions are imitated and cannot be written"
         )
+
+
+def lora(options: LoraOptions) -> LoraSettings | None:
+    """Return the adapters that the options ask for, None for none."""
+    if not options.lora_rank:
+        if options != LoraOptions():
+            raise BadValueError(
+                "--lora-alpha, --lora-target, --lora-rslora: change nothing without --lora-rank N, "
+                "of which the adapters are."
+            )
+        return None
+    return LoraSettings(
+        rank=options.lora_rank,
+        alpha=2.0 * options.lora_rank if options.lora_alpha is None else options.lora_alpha,
+        targets=options.lora_target or ("all-linear",),
+        rslora=options.lora_rslora,
+    )
 
 
 def model_path(

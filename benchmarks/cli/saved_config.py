@@ -18,8 +18,7 @@ from ...algos.training.config import Budget, EvalConfig, plain_data
 from ...algos.training.settings import TrainSettings
 from ...envs.core.errors import BadValueError, DataError
 from .env_options import EnvOptions, env_config, file_sets
-from .model_options import WarmStartOptions, warm_start_settings
-from .train import LoraOptions, lora
+from .model_options import LoraOptions, WarmStartOptions, lora, warm_start_settings
 
 CONFIG = "config.json"
 _APART = ("recipe", "model", "model_digest")

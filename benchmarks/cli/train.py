@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from ...agents.models.loading import is_small
-from ...agents.models.lora import LoraSettings
 from ...agents.scripted import text_env
 from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
@@ -31,10 +30,12 @@ from .arguments import Repeated, RunDir, expand_dotted, pairs
 from .env_options import Environment, EnvOptions, env_config, file_sets
 from .model_options import (
     STARTER,
+    LoraOptions,
     StarterKind,
     WarmStartOptions,
     Warmth,
     fitting_size,
+    lora,
     made_for,
     model_path,
     note_cut_actions,
@@ -45,23 +46,6 @@ from .tables import before_after, gain_line, say, table_console
 
 if TYPE_CHECKING:
     from ...algos.training.engines import EngineMaker
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoraOptions:
-    """LoRA adapters that are trained in place of the weights.
-
-    Attributes:
-        lora_rank: Train adapters of this rank in place of the weights; 0 trains the weights.
-        lora_alpha: Their scale times the rank; left out: twice the rank.
-        lora_target: Name of a layer that gets one, repeatable; left out: all linear layers.
-        lora_rslora: Scale by alpha / sqrt(rank) instead of alpha / rank.
-    """
-
-    lora_rank: int = 0
-    lora_alpha: float | None = None
-    lora_target: Repeated = ()
-    lora_rslora: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,23 +284,6 @@ def _give_way(found: dict[str, Any], words: Sequence[tuple[str, str]]) -> None:
         found["lora"] = LoraOptions()
     if named.get("--warm-start") == "0":
         found["warm"] = WarmStartOptions()
-
-
-def lora(options: LoraOptions) -> LoraSettings | None:
-    """Return the adapters that the options ask for, None for none."""
-    if not options.lora_rank:
-        if options != LoraOptions():
-            raise BadValueError(
-                "--lora-alpha, --lora-target, --lora-rslora: change nothing without --lora-rank N, "
-                "of which the adapters are."
-            )
-        return None
-    return LoraSettings(
-        rank=options.lora_rank,
-        alpha=2.0 * options.lora_rank if options.lora_alpha is None else options.lora_alpha,
-        targets=options.lora_target or ("all-linear",),
-        rslora=options.lora_rslora,
-    )
 
 
 def budget(command: Command) -> Budget:

@@ -11,8 +11,9 @@ from turngym.agents.models.lora import LoraSettings
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.presets import PRESETS
 from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.benchmarks.cli.model_options import lora
 from turngym.benchmarks.cli.train import Command as TrainCommand
-from turngym.benchmarks.cli.train import configure, expand_words, lora
+from turngym.benchmarks.cli.train import configure, expand_words
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 

@@ -31,12 +31,17 @@ from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.algos.training.settings import WarmStart as TrainedStart
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.main import main
-from turngym.benchmarks.cli.model_options import fitting_size, made_for, model_path, starter
+from turngym.benchmarks.cli.model_options import (
+    fitting_size,
+    lora,
+    made_for,
+    model_path,
+    starter,
+)
 from turngym.benchmarks.cli.train import (
     Command,
     configure,
     default_command,
-    lora,
     print_result,
 )
 from turngym.envs.core.env import TextEnv
