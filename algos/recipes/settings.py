@@ -94,9 +94,13 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
+def setting_word(kind: str) -> str:
+    """Return a part's class name as its settings name it: ``multi_tool_bonus``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower()
+
+
 def _word(part: Any) -> str:
-    """Return ``MultiToolBonus`` as ``multi_tool_bonus``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(part).__name__).lower()
+    return setting_word(type(part).__name__)
 
 
 def _inside(setting: Setting) -> Iterator[Setting]:

@@ -164,12 +164,18 @@ def _recipe(found: Mapping[str, Any], where: str) -> tuple[str, tuple[str, ...]]
         BadValueError: No changes to the registered recipe give it.
     """
     from ...algos.recipes import make_recipe
+    from ...algos.recipes.settings import LISTS, setting_word
+
+    def leaves(recipe: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its settings as the command line names them, and the parts of its lists."""
+        parts = {key: {setting_word(part["type"]): part for part in recipe[key]} for key in LISTS}
+        kinds = {f"{key}.type": list(inner) for key, inner in parts.items()}
+        return dict(_leaves({**recipe, **parts})) | kinds
 
     name = found["name"]
-    usual = dict(_leaves(plain_data(make_recipe(name))))
-    now = dict(_leaves(found))
+    usual, now = leaves(plain_data(make_recipe(name))), leaves(found)
     changes = {k: v for k, v in now.items() if usual.get(k) != v and not k.endswith("type")}
-    made = dict(_leaves(plain_data(make_recipe(name, changes)))) if changes else usual
+    made = leaves(plain_data(make_recipe(name, changes))) if changes else usual
     wrong = sorted(k for k in made.keys() | now.keys() if made.get(k) != now.get(k))
     if wrong:
         raise BadValueError(

@@ -24,11 +24,13 @@ from turngym.agents.warm_start.settings import StarterProgress, StarterSettings
 from turngym.algos.evaluation.result import RunResult
 from turngym.algos.learner.learner import _not_finite
 from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
-from turngym.algos.training.config import EnvConfig, EvalConfig, TrainConfig
+from turngym.algos.training.config import EnvConfig, EvalConfig, TrainConfig, plain_data
 from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.algos.training.settings import WarmStart as TrainedStart
+from turngym.benchmarks.cli import saved_config
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.cli.model_options import (
@@ -447,6 +449,16 @@ def test_a_setting_that_this_version_does_not_know_is_refused(
     (tmp_path / "config.json").write_text(json.dumps(resolved))
     with pytest.raises(BadValueError, match=r"learner\.warp as it is there: 9; .* nothing"):
         default_command(["--config", str(tmp_path)])
+
+
+def test_every_recipe_of_a_run_is_said_again() -> None:
+    """Also those whose annotators or shapers the settings for small models change."""
+    for name in RECIPES:
+        made = make_recipe(name, small=True)
+        found = json.loads(json.dumps(plain_data(made)))
+        said, changes = saved_config._recipe(found, "here")
+        again = {key: json.loads(value) for key, _, value in (c.partition("=") for c in changes)}
+        assert make_recipe(said, again) == made
 
 
 @pytest.mark.parametrize("rslora", [False, True])
