@@ -405,15 +405,19 @@ def make_key(action: Key) -> None:
 def write_site(action: Build) -> None:
     """Write the site."""
     from ...leaderboard.site import SiteSettings, build_site
+    from ...leaderboard.site.build import still_there
 
-    index = read_index(_database(action.db))
+    known = read_index(_database(action.db))
     settings = SiteSettings(
         entries=_folder(action.entries),
         suites=known_suites([_path(word) for word in action.suite_file]),
         out=make_folder(_path(action.out)),
         transcripts=not action.no_transcripts,
     )
-    there = {one.entry_id for one in index}
+    index = still_there(known, settings.entries)
+    there = {one.entry_id for one in known}
+    if gone := sorted(there - {one.entry_id for one in index}):
+        say(f"in the index, but deleted since, so not on the site: {', '.join(gone)}")
     if left := [name for name, _ in entry_folders(settings.entries) if name not in there]:
         say(
             f"not in the index, so not on the site: {', '.join(left)}; replay them with "

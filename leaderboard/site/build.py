@@ -65,6 +65,11 @@ def build_site(
     return len(folder.written)
 
 
+def still_there(index: Sequence[Indexed], entries: Path) -> list[Indexed]:
+    """Return the entries whose folders are there; the index keeps those that were deleted since."""
+    return [one for one in index if (entries / one.entry_id).is_dir()]
+
+
 def main() -> None:
     """Write the site that the command-line arguments describe."""
     parser = argparse.ArgumentParser()
@@ -75,7 +80,7 @@ def main() -> None:
     settings = SiteSettings(
         entries=given.entries, suites=known_suites(given.suite_file), out=given.out, uploads=True
     )
-    print(f"{build_site(read_index(given.index), settings)} files")
+    print(f"{build_site(still_there(read_index(given.index), given.entries), settings)} files")
 
 
 if __name__ == "__main__":

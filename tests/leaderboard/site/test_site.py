@@ -7,6 +7,7 @@ import itertools
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ from turngym.leaderboard.schema.board import Board
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.site import SiteSettings, build_site, formatting
 from turngym.leaderboard.site.board_pages import write_board
+from turngym.leaderboard.site.build import still_there
 from turngym.leaderboard.site.charts import curves_of
 from turngym.leaderboard.site.entry_pages import ShownEpisode, pack_episodes, unpack_episodes
 from turngym.leaderboard.site.env_pages import about_parts
@@ -89,6 +91,17 @@ def test_every_page_is_closed_and_every_link_leads_somewhere(demo: SiteSettings)
                 assert (page.parent / file).resolve().is_file(), (page, target)
                 assert not place or f"<option>{place}</option>" in (page.parent / file).read_text()
     assert outside == {"data:image/svg+xml", "https://example.org/x?a=1&b=2"}
+
+
+def test_an_entry_that_was_deleted_is_left_out(
+    demo: SiteSettings, suite: Suite, tmp_path: Path
+) -> None:
+    """The index keeps its verdict, and its pages would need its files."""
+    index = index_of(demo.entries.parent, suite)
+    gone = replace(index[0], entry_id=f"{suite.id}/gone")
+    shown = still_there([gone, *index], demo.entries)
+    assert shown == index
+    assert build_site(shown, replace(demo, out=tmp_path / "out")) > 30
 
 
 def test_strangers_texts_are_escaped_everywhere(demo: SiteSettings) -> None:
