@@ -14,7 +14,7 @@ from .token_text import TokenText
 _MARK = "\uf8f0"
 """Stands before the number of a hidden token; a private character, hidden itself where it occurs.
 """
-_FIRST = 0xE000
+_PRIVATE_USE = 0xE000
 _ANCHOR = "a"
 
 
@@ -39,7 +39,7 @@ class SpelledTokens:
         """Return the text with a mark in the place of every special token that it spells."""
         for i, word in enumerate(self._words):
             if word in text:
-                text = text.replace(word, f"{_MARK}{chr(_FIRST + i)}")
+                text = text.replace(word, f"{_MARK}{chr(_PRIVATE_USE + i)}")
         return text
 
     def encode(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
@@ -52,7 +52,7 @@ class SpelledTokens:
         first, *more = text.split(_MARK)
         ids = encode(first)
         for part in more:
-            ids += self._characters(self._words[ord(part[0]) - _FIRST])
+            ids += self._characters(self._words[ord(part[0]) - _PRIVATE_USE])
             ids += self._text.encode(part[1:]) if len(part) > 1 else []
         return ids
 

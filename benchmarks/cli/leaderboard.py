@@ -407,16 +407,15 @@ def write_site(action: Build) -> None:
     from ...leaderboard.site import SiteSettings, build_site
     from ...leaderboard.site.build import still_there
 
-    known = read_index(_database(action.db))
+    index = read_index(_database(action.db))
     settings = SiteSettings(
         entries=_folder(action.entries),
         suites=known_suites([_path(word) for word in action.suite_file]),
         out=make_folder(_path(action.out)),
         transcripts=not action.no_transcripts,
     )
-    index = still_there(known, settings.entries)
-    there = {one.entry_id for one in known}
-    if gone := sorted(there - {one.entry_id for one in index}):
+    there = {one.entry_id for one in index}
+    if gone := sorted(there - {one.entry_id for one in still_there(index, settings.entries)}):
         say(f"in the index, but deleted since, so not on the site: {', '.join(gone)}")
     if left := [name for name, _ in entry_folders(settings.entries) if name not in there]:
         say(

@@ -32,7 +32,7 @@ def build_site(
     """Write the site; pages are written after those that they link to.
 
     Args:
-        index: Every entry's verdict.
+        index: Every entry's verdict; entries that were deleted since are left out.
         settings: Sources and destination.
         on_progress: Called with the name of each part, its place and the number of all.
 
@@ -44,6 +44,7 @@ def build_site(
     """
     renderer, folder = Renderer(settings.uploads), Folder(settings.out)
     folder.assets()
+    index = still_there(index, settings.entries)
     found = make_boards(index)
     numbers: dict[str, int] = {}
     placed: list[tuple[str, Board]] = []
@@ -80,7 +81,7 @@ def main() -> None:
     settings = SiteSettings(
         entries=given.entries, suites=known_suites(given.suite_file), out=given.out, uploads=True
     )
-    print(f"{build_site(still_there(read_index(given.index), given.entries), settings)} files")
+    print(f"{build_site(read_index(given.index), settings)} files")
 
 
 if __name__ == "__main__":
