@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...envs.core.interleave import shuffle_blocks
 from ..core.protocols import Start, TaskSource
 from . import seed_at
 
@@ -70,17 +71,10 @@ def _starts_at(seed: int, places: range, name: str, split: str, size: Size) -> l
         else:
             turn, at = divmod(place, len(size) if isinstance(size, np.ndarray) else size)
             if turn not in turns:
-                turns[turn] = _order(np.random.default_rng([seed, _TASKS, turn]), size)
+                rng = np.random.default_rng([seed, _TASKS, turn])
+                whole = isinstance(size, int)
+                turns[turn] = rng.permutation(size) if whole else shuffle_blocks(rng, size)
             task = int(turns[turn][at])
         episode = seed_at(seed, _EPISODES, place)
         starts.append(Start(split, task, episode, f"{name}/{place}"))
     return starts
-
-
-def _order(rng: np.random.Generator, size: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Shuffle the tasks; those of a block are permuted among themselves."""
-    if not isinstance(size, np.ndarray):
-        return rng.permutation(size)
-    order = np.empty(len(size), dtype=np.int64)
-    order[np.argsort(size, kind="stable")] = np.lexsort((rng.random(len(size)), size))
-    return order

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..core.errors import DataError
 from ..core.fork import Shared
 from ..core.generated_tasks import DrawnTasks
-from ..core.interleave import Mixture
+from ..core.interleave import Mixture, read_walk
 from ..core.tasks import Task
 from .questions import Drawer, Question
 from .world.world import World, load_world
@@ -117,10 +117,8 @@ class QuestionSets:
     def _parsed(self, task_id: str) -> tuple[int, int, int] | None:
         """(data set, row, walk) of ``id#2`` and the like."""
         row_id, _, count = task_id.rpartition("#")
-        if row_id not in self._places or not (count.isascii() and count.isdigit()):
-            return None
-        walk = int(count) - 1
-        return (*self._places[row_id], walk) if walk > 0 and count == str(walk + 1) else None
+        walk = read_walk(count)
+        return (*self._places[row_id], walk) if walk and row_id in self._places else None
 
 
 class GivenQuestions(Shared):

@@ -12,12 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turngym.algos.rollouts.task_order import step_starts
 from turngym.envs import check_text_env, fork
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.tasks import get_split_blocks
 from turngym.envs.diagnostic.common import ListedTasks
 from turngym.envs.mixed_tasks.env import MixedTasks, get_member
 from turngym.envs.mixed_tasks.source import MixedSource
+from turngym.envs.search_qa.questions import Question
+from turngym.envs.search_qa.source import GivenQuestions, QuestionSets
 
 MATHS = [
     ["MathWord-v0", {"size": "micro", "max_turns": 3}, 1],
@@ -212,3 +215,59 @@ def test_a_source_without_end_never_repeats_itself() -> None:
     assert source.index_of("train", "b/train/3#1") is None
     assert source.index_of("train", "c/train/3") is None
     assert source.sizes()["test"] == 10  # that the other source lacks
+
+
+def ask(*ids: str) -> list[tuple[str, Question]]:
+    return [(own, Question(f"What is {own}?", (own,))) for own in ids]
+
+
+def of_train(rows: QuestionSets) -> GivenQuestions:
+    return GivenQuestions({"train": rows})
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+@pytest.mark.parametrize("others", [(), (1, 3)])
+def test_a_member_that_is_a_mixture_keeps_its_shares(split: str, others: tuple[int, ...]) -> None:
+    sets = {"rare": ask(*"abcd"), "usual": ask(*(f"u{i}" for i in range(12)))}
+    sources: dict[str, Any] = {"QA": GivenQuestions({split: QuestionSets(sets)})}
+    sources |= {f"s{i}": ListedTasks(list(range(50 * n))) for i, n in enumerate(others)}
+    source = MixedSource(sources, [2.0] * len(sources))
+    blocks = get_split_blocks(source, split)
+    assert blocks is not None
+    size = len(blocks)
+    datasets = [source.task(split, i).dataset for i in range(size)]
+    for at in range(3):  # shuffled by training, it is the same pattern of data sets
+        starts = step_starts(at, 1, size, split, blocks)
+        assert [source.task(split, s.task).dataset for s in starts] == datasets
+        assert [s.task for s in starts] != list(range(size))
+    of_member = [d for d in datasets if d.startswith("QA")]
+    assert len(of_member) >= (16 if split == "dev" or not others else 48)
+    for first in range(0, len(of_member), 4):  # also when the member comes again
+        assert of_member[first : first + 4].count("QA: rare") == 1
+
+
+def test_ids_of_what_comes_again_are_no_other_task_s() -> None:
+    own = ("a", "a#2", "a#2#", "a#", "b#3")
+    source = MixedSource(
+        {"QA": of_train(QuestionSets({"one": ask(*own)})), "s": ListedTasks(list(range(100)))},
+        [1, 1],
+    )
+    size = source.sizes()["train"]
+    assert size is not None
+    ids = [source.task("train", i).id for i in range(size)]
+    assert len(set(ids)) == size
+    assert [source.index_of("train", task_id) for task_id in ids] == list(range(size))
+    assert ids.count("QA/a#2") == 1
+    assert {"QA/a#2##", "QA/a#3", "QA/b#3#2"} < set(ids)
+    for unknown in ("QA/a#3#", "QA/a#02", "QA/b#2", "QA/a#1", f"QA/a#{'9' * 5000}"):
+        assert source.index_of("train", unknown) is None
+
+
+def test_a_member_s_own_weights_let_its_ids_come_again_beside_the_mixture_s() -> None:
+    sets = QuestionSets({"few": ask("a", "b"), "many": ask(*"cdefgh")}, [1, 1])
+    source = MixedSource({"QA": of_train(sets), "s": ListedTasks(list(range(200)))}, [1, 1])
+    size = source.sizes()["train"]
+    assert size is not None
+    ids = [source.task("train", i).id for i in range(size)]
+    assert len(set(ids)) == size
+    assert [source.index_of("train", task_id) for task_id in ids] == list(range(size))
