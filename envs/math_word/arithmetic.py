@@ -20,20 +20,23 @@ class Sum(NamedTuple):
     Attributes:
         value: What it comes to.
         operators: How many operations it has; of a number alone none.
+        products: How many of them multiply or divide, or take a percentage of what is before it.
     """
 
     value: Fraction
     operators: int
+    products: int = 0
 
 
 class _Reader:
     """Recursive descent over the tokens of one sum."""
 
-    def __init__(self, tokens: list[str], percent: Fraction) -> None:
+    def __init__(self, tokens: list[str], percent: Fraction, of_left: bool) -> None:
         self._tokens = tokens
         self._at = 0
         self._percent = percent
-        self.operators = 0
+        self._of_left = of_left
+        self.operators = self.products = 0
 
     def all(self) -> Fraction | None:
         value = self._sum()
@@ -47,15 +50,27 @@ class _Reader:
         return self._tokens[self._at - 1]
 
     def _sum(self) -> Fraction | None:
+        first = self._at
         value = self._product()
+        plain = "%" not in self._tokens[first : self._at]  # an amount, which has percentages
         while value is not None and self._peek() in ("+", "-"):
             sign = self._take()
+            first = self._at
             other = self._product()
             if other is None:
                 return None
+            if plain and self._of_left and self._is_percentage(first):
+                other *= value
+                self.products += 1
+            else:
+                plain = plain and "%" not in self._tokens[first : self._at]
             self.operators += 1
             value = value + other if sign == "+" else value - other
         return value
+
+    def _is_percentage(self, first: int) -> bool:
+        """Whether what was read from the token ``first`` on is a number with a percent sign."""
+        return self._at == first + 2 and self._tokens[first + 1] == "%"
 
     def _product(self) -> Fraction | None:
         value = self._part()
@@ -65,6 +80,7 @@ class _Reader:
             if other is None or (sign == "/" and other == 0):
                 return None
             self.operators += 1
+            self.products += 1
             value = value * other if sign == "*" else value / other
         return value
 
@@ -113,12 +129,14 @@ def evaluate(text: str) -> Fraction | None:
     return None if read is None else read.value
 
 
-def read_sum(text: str, percent: Fraction = HUNDREDTH) -> Sum | None:
+def read_sum(text: str, percent: Fraction = HUNDREDTH, of_left: bool = False) -> Sum | None:
     """The sum that all of ``text`` is, None when it is none.
 
     Args:
         text: Numbers, the four signs (× and ÷ too), parentheses, percent and dollar signs.
         percent: What a percent sign multiplies by; with 1 it is only a unit.
+        of_left: A percentage that is added to or taken from an amount is one of this amount, as
+            on a pocket calculator: ``200 - 20%`` is 160.
     """
     text = text.translate(_SIGNS).strip()
     if not text or len(text) > MAX_CHARS:
@@ -131,6 +149,6 @@ def read_sum(text: str, percent: Fraction = HUNDREDTH) -> Sum | None:
             return None
         tokens.append(found[1])
         at = found.end()
-    reader = _Reader(tokens, percent)
+    reader = _Reader(tokens, percent, of_left)
     value = reader.all()
-    return None if value is None else Sum(value, reader.operators)
+    return None if value is None else Sum(value, reader.operators, reader.products)

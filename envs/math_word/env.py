@@ -88,7 +88,8 @@ class MathWord(TextEnv[MathState, Problem]):
     Verdicts:
         A step that ends with a false sum is -1, one that reaches a result of the plan +1, any
         other 0, also one that takes back a false sum itself; the answer is +1 or -1. A sum has an
-        operation (``7 = 7`` is none), and only the last three of a step can reach results.
+        operation (``7 = 7`` is none), and only the last three of a step can reach results. A
+        product or quotient may be rounded to the decimals written (``10 / 3 = 3.33``).
 
     Args:
         size: ``"full"``, or ``"micro"``: 1 or 2 steps, quantities up to 20 (a bill may be paid
@@ -202,7 +203,8 @@ class MathWord(TextEnv[MathState, Problem]):
     def metrics(self, episode: Episode[MathState]) -> Mapping[str, float]:
         """Length of the replies, self-corrections, whether there was an answer, the plan's steps.
 
-        ``false_sums`` is the share of the written sums that do not hold, 0 where there is none.
+        ``false_sums`` is the share of the written sums that do not hold, 0 where there is none;
+        see :func:`turngym.envs.math_word.equations.find_equations` for what holds.
         """
         said = [step.action for step in episode.steps]
         sums = [holds for text in said for holds, _ in find_equations(text)]

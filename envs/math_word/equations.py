@@ -21,6 +21,9 @@ _SIGN = re.compile(r"[-+*/]")
 _OPERATOR = re.compile(r"\d\s*[-+*/]")
 _BULLET = re.compile(r"[-*] +")
 _TIMES_HUNDRED = re.compile(r"(\* *100) *% *$")
+_DECIMALS = re.compile(r"\.(\d+)")
+_ONE_NUMBER = re.compile(NUMBER, re.ASCII)
+_HALF = Fraction(1, 2)
 _LOOK = 40
 """Characters beside a sum that are looked at."""
 _WORD = re.compile(r"([A-Za-z]+)(?:\s+(?:the|all|these|those|this|that))?\Z")
@@ -50,6 +53,10 @@ class _Reading(NamedTuple):
 
     value: Fraction
     operators: int
+    products: int
+    decimals: int  # that a number alone is written with
+    percent: bool  # whether a percent sign is written
+    points: bool  # whether amounts with and without one are taken for percentage points
     firm: bool
 
 
@@ -58,8 +65,13 @@ def find_equations(text: str) -> list[tuple[bool, Fraction]]:
 
     Either side may be the sum, or both; one side at least has an operation, so ``7 = 7`` states
     nothing. A percent sign is ``/ 100`` or a unit of the result, ``of`` and ``x`` between numbers
-    multiply. What can be read in several ways holds if it does in one of them, and what is part of
-    more than can be read here (``x - 3 = 4``, ``2^3 + 1 = 9``) is never called false.
+    multiply, and a percentage added to or taken from an amount is one of it (``200 - 20% = 160``).
+    What can be read in several ways holds if it does in one of them, and what is part of more than
+    can be read here (``x - 3 = 4``, ``2^3 + 1 = 9``) is never called false.
+
+    What was multiplied or divided may be rounded to the decimals that the result is written with,
+    one at least (``10 / 3 = 3.33``, ``1 / 3 = 33%``, not ``7 / 2 = 4``); what it states is the
+    number before rounding, so that no number is reached by rounding to it.
     """
     text = _TIMES.sub(" * ", _PERCENT.sub("%", text.translate(_SIGNS)))
     stops = [-1, *(at for at, char in enumerate(text) if char == "="), len(text)]
@@ -77,15 +89,32 @@ def _judge(text: str, least: int, equals: int, most: int) -> tuple[bool, Fractio
     """What the text around one ``=`` states; None where it states nothing."""
     lefts = list(_read_left(text, least, equals))
     false: Fraction | None = None
+    rounded: Fraction | None = None
     for right in _read_right(text, equals + 1, most) if lefts else ():
         for left in lefts:
             if not left.operators and not right.operators:
                 continue
+            in_points = (left.points and not right.percent) or (right.points and not left.percent)
+            if in_points:  # 200 - 20% is no 180; 75 + 5% may be 80%
+                continue
             if left.value == right.value:
                 return True, right.value
+            if (exact := _undo_rounding(left, right)) is not None:
+                rounded = exact
             if false is None and left.firm and right.firm:
                 false = left.value if right.operators and not left.operators else right.value
+    if rounded is not None:
+        return True, rounded
     return None if false is None else (False, false)
+
+
+def _undo_rounding(left: _Reading, right: _Reading) -> Fraction | None:
+    """The value of the sum on one side that the number on the other is rounded from, or None."""
+    for sum_, number in ((left, right), (right, left)):
+        if sum_.products and not number.operators and number.decimals and number.value:
+            off = abs(sum_.value - number.value) * 10**number.decimals
+            return sum_.value if off <= _HALF else None
+    return None
 
 
 def _read_left(text: str, least: int, stop: int) -> Iterator[_Reading]:
@@ -158,14 +187,28 @@ def _ends(text: str, start: int, side: str) -> bool:
 
 
 def _read_side(side: str, firm: bool) -> Iterator[_Reading]:
-    """Readings of one side: percent signs are ``/ 100``; or units, where nothing is multiplied."""
-    ways = [(side, HUNDREDTH)]
+    """Readings of one side.
+
+    Percent signs are ``/ 100``; or units, where nothing is multiplied; or what is added and taken
+    off is a percentage of what is before it.
+    """
+    ways = [(side, HUNDREDTH, False)]
     if "%" in side:
         if "*" not in side and "/" not in side:
-            ways.append((side, Fraction(1)))
+            ways.append((side, Fraction(1), False))
         else:
-            ways.append((_TIMES_HUNDRED.sub(r"\1", side), HUNDREDTH))
-    for way, percent in ways:
-        read = read_sum(way, percent)
+            ways.append((_TIMES_HUNDRED.sub(r"\1", side), HUNDREDTH, False))
+        ways.append((side, HUNDREDTH, True))
+    for way, percent, of_left in ways:
+        read = read_sum(way, percent, of_left)
         if read is not None:
-            yield _Reading(*read, firm)
+            decimals = 0 if read.operators else _count_decimals(way, percent)
+            points = percent == 1 and len(_ONE_NUMBER.findall(way)) != way.count("%")
+            yield _Reading(*read, decimals, "%" in way, points, firm)
+
+
+def _count_decimals(number: str, percent: Fraction) -> int:
+    """Decimals of a number's value as it is written: 2 of 3.25 and of 33%, 3 of 33.3%."""
+    point = _DECIMALS.search(number)
+    written = len(point[1]) if point else 0
+    return written + (2 if "%" in number and percent == HUNDREDTH else 0)

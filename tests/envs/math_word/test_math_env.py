@@ -187,6 +187,9 @@ def test_a_list_of_numbers_reaches_nothing() -> None:
         ("7 + 3 = 15. Then 3 + 3 = 6", 0, ()),  # a false sum reaches nothing
         ("100% of 15 = 15", 1, (1,)),
         ("half of 14 = 7", 0, ()),
+        ("20 / 3 = 6.67", 0, ()),  # rounded, which is not false
+        ("20 - 25% = 15", 1, (1,)),
+        ("4.99 * 1 = 5.0", 0, ()),  # nothing is reached by rounding to it
     ],
 )
 def test_forms_of_a_step(said: str, verdict: int, reached: tuple[int, ...]) -> None:

@@ -47,6 +47,61 @@ def test_forms_of_a_true_statement(text: str, stated: str) -> None:
     assert find_equations(text) == [(True, Fraction(stated))]
 
 
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("200 - 20% = 160", "160"), ("200 + 20% = 240", "240"), ("160 = 200 - 20%", "160"),
+        ("$80 - 15% = $68", "68"), ("(200 - 20%) * 2 = 320", "320"), ("50 * 4 - 20% = 160", "160"),
+        ("200 - 20 percent = 160", "160"), ("200 - 10% - 10% = 162", "162"),
+        ("3 * (50 + 10%) = 165", "165"), ("50% + 20% = 70%", "7/10"), ("100 - 20% = 80", "80"),
+        ("75 + 5% = 80%", "80"), ("200 - 20% of 50 = 190", "190"),
+    ],
+)  # fmt: skip
+def test_a_percentage_is_one_of_the_amount_before_it(text: str, stated: str) -> None:
+    assert find_equations(text) == [(True, Fraction(stated))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["200 - 20% = 180", "200 - 20% = 40", "20% - 200 = 160", "50% + 20% = 60%", "200 - 20% = 161",
+     "100% - 20% - 50% = 40%", "200 - 20% of 50 = 160", "200 * 20% = 160"],
+)  # fmt: skip
+def test_percentages_are_not_read_at_will(text: str) -> None:
+    assert [holds for holds, _ in find_equations(text)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("10 / 3 = 3.33", "10/3"), ("10/3=3.3", "10/3"), ("20 / 3 = 6.67", "20/3"),
+        ("3.33 = 10 / 3", "10/3"), ("10 / 3 = 3.33...", "10/3"), ("1 / 3 = 33%", "1/3"),
+        ("2 / 3 = 66.7%", "2/3"), ("2 / 3 * 100 = 66.67%", "200/3"), ("1 / 8 = 0.13", "1/8"),
+        ("$10.55 * 1.08 = $11.39", "11.394"), ("49.99 - 15% = 42.49", "42.4915"),
+        ("-10 / 3 = -3.33", "-10/3"), ("10 / 3 = 3.33 metres each", "10/3"),
+    ],
+)  # fmt: skip
+def test_a_result_may_be_rounded_to_its_decimals(text: str, exact: str) -> None:
+    assert find_equations(text) == [(True, Fraction(exact))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["10 / 3 = 3.34", "10 / 3 = 3.32", "10 / 3 = 3", "7 / 2 = 4", "200 / 3 = 67", "20 / 3 = 6.66",
+     "2 / 3 = 66%", "6.96 + 0.03 = 7.0", "1 / 250 = 0.0", "100 / 3 = 33%", "10 / 3 = 3.4",
+     "3.33 * 3 = 10 / 1"],
+)  # fmt: skip
+def test_other_roundings_are_false(text: str) -> None:
+    assert [holds for holds, _ in find_equations(text)] == [False]
+
+
+def test_a_rounded_result_goes_on() -> None:
+    """What follows is worked out from the number that is written."""
+    assert find_equations("10 / 3 = 3.33 * 3 = 9.99") == [
+        (True, Fraction(10, 3)),
+        (True, Fraction("9.99")),
+    ]
+
+
 def test_statements_in_a_row() -> None:
     for text, results in (
         ("3 * 4 = 12 = 6 * 2", [12, 12]),
@@ -77,7 +132,7 @@ def test_false_statements_are_still_found(text: str, stated: int) -> None:
     ["7 = 7", "7 = 8", "499% = 499", "half of 20 = 10", "half of 20 - 4 = 6", "x - 3 + 5 = 4",
      "20% of the 15 + 2 = 5", "2^3 + 1 = 9", "8 / 1 = 2^3", "4 + 5 = 3²", "11 = 3 + 2y",
      "2 + 5 = 3y + 1", "10 : 2 + 1 = 6", "17 / 5 = 3 remainder 2", "17 / 5 = 3, remainder 2",
-     "17 / 5 = 3 R 2", "10 / 3 = 3.33...", "3 / 2 = 1,5", "2000 + 3000 = 5 thousand",
+     "17 / 5 = 3 R 2", "20 / 3 = 6.66...", "3 / 2 = 1,5", "2000 + 3000 = 5 thousand",
      "5 / 2 = 2 and a half", "3 * 5 = 75% of the 20", "3 apples - 2 + 1 = 2",
      "1 + " * 40 + "1 = 41"],
 )  # fmt: skip
