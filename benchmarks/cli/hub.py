@@ -26,6 +26,8 @@ Kind = Literal["model", "entry"]
 REPO_TYPES: Mapping[Kind, str] = {"model": "model", "entry": "dataset"}
 """What a hub calls each: it knows models and data sets."""
 CARD = "README.md"
+TRAINER_STATE = "trainer"
+"""Folder of a checkpoint with its optimiser, critic and shards."""
 OF_RUN = ("metrics.jsonl", "result.json", "curve.png")
 """Files of a run directory that go along with its model, into ``run/``."""
 FETCHED: Mapping[Kind, tuple[str, ...]] = {
@@ -61,11 +63,7 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
             f"push {source}: expected a run directory, a model folder with safetensors, or an "
             f"entry of the leaderboard (a folder with {MANIFEST} and {EPISODES}/)."
         )
-    endings = FETCHED["model"]
-    found: Uploads = {
-        path.name: path for end in endings for path in sorted(model.glob(end)) if path.is_file()
-    }
-    found |= {path.name: path for path in sorted(model.iterdir()) if is_licence(path)}
+    found: Uploads = dict(_list_model_files(model))
     if ADAPTER_SETTINGS in found:
         _name_base(found, source, model)
     if model.parent.parent == source and (source / "config.json").is_file():
@@ -74,6 +72,27 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
         found |= {f"run/{name}": source / name for name in OF_RUN if (source / name).is_file()}
         found.setdefault(CARD, _card(source, config).encode())
     return "model", found
+
+
+def _list_model_files(model: Path) -> Iterator[tuple[str, Path]]:
+    """Yield what is sent of a model folder, by names there: texts of its folders too.
+
+    Hidden folders, a checkpoint's trainer state, and folders that hold weights, which are models
+    of their own (the checkpoints that other trainers leave in their output), stay here.
+    """
+    for folder, inner, names in os.walk(model):
+        here = Path(folder)
+        inner[:] = sorted(
+            name
+            for name in inner
+            if not name.startswith(".")
+            and here / name != model / TRAINER_STATE
+            and not any((here / name).glob("*.safetensors"))
+        )
+        for name in sorted(names):
+            path = here / name
+            if path.is_file() and (is_licence(path) or _is_kind_of(name, "model")):
+                yield path.relative_to(model).as_posix(), path
 
 
 def _name_base(found: Uploads, source: Path, model: Path) -> None:
@@ -150,7 +169,11 @@ def pull(repo: str, kind: Kind, out: Path, revision: str | None) -> list[Path]:
 
 def _is_fetched(name: str, kind: Kind) -> bool:
     licence = kind == "model" and is_licence_name(name)
-    return licence or any(fnmatchcase(name, pattern) for pattern in FETCHED[kind])
+    return licence or _is_kind_of(name, kind)
+
+
+def _is_kind_of(name: str, kind: Kind) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in FETCHED[kind])
 
 
 def _check_pulled(repo: str, kind: Kind, folder: Path) -> None:

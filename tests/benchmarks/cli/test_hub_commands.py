@@ -11,7 +11,7 @@ import pytest
 from helpers.hub_stand_in import TOKEN, Repos, serve_hub
 from helpers.packaged_model import NAME, packaged
 
-from turngym.agents.models.loading import load_model
+from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.models.lora import LoraSettings, with_lora
 from turngym.algos.training.policy_files import save_policy
 from turngym.benchmarks.cli.main import main
@@ -138,6 +138,29 @@ def test_licence_texts_are_fetched_as_they_are_sent(hub: Repos, tiny_model: Path
     sent = {path.name for path in tiny_model.iterdir()} | texts
     assert {path.name for path in Path("copy").iterdir()} == sent | {"[a]*.json"}
     assert (Path("copy") / "USE_POLICY").read_text() == "USE_POLICY"
+
+
+def test_folders_of_a_model_go_there_and_back(
+    hub: Repos, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(tiny_model, "mine")
+    tokenizer = load_tokenizer("mine")
+    tokenizer.chat_template = {"default": "{{ messages }}", "tool_use": "{{ tools }}"}
+    tokenizer.save_pretrained("mine")
+    template = "additional_chat_templates/tool_use.jinja"
+    sent = {template: "{{ tools }}", "run/metrics.jsonl": "{}", "licences/a/LICENSE": "MIT"}
+    stays = ("trainer/state.json", "trainer/shards/0.json", ".git/config.json", "code/model.py")
+    other = ("checkpoint-5/model.safetensors", "checkpoint-5/config.json")  # of another trainer
+    for name in (*sent, *stays, *other):
+        path = Path("mine") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name != template:
+            path.write_text(sent.get(name, "x"))
+    assert main(["push", "mine", "lab/mine"]) == 0, capsys.readouterr().err
+    assert {name for name in hub["models", "lab/mine"] if "/" in name} == sent.keys()
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 0, capsys.readouterr().err
+    assert {name: (Path("copy") / name).read_text() for name in sent} == sent
+    assert load_tokenizer("copy").chat_template == tokenizer.chat_template
 
 
 @pytest.mark.parametrize("there", [False, True])
