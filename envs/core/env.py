@@ -34,7 +34,7 @@ from .episode import (
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import load_expert
-from .reports import finite_metrics, json_debug_info
+from .reports import finite_metrics, finite_terms, json_debug_info, sum_terms
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
@@ -510,10 +510,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
                 "Outcome or a generator of Call objects that returns one."
             )
         try:
-            terms = self._terms(episode, played)
-            reward = math.fsum(terms.values()) if terms else 0.0
-            if terms and not math.isfinite(reward):
-                raise BadValueError(f"{self.name}: reward terms {terms} are not finite.")
+            terms, reward = self._settle(episode, played)
             episode.steps.append(Step(episode.observation, action, reward, episode.session))
             episode.total_reward += reward
             episode.invalid_actions += not played.valid
@@ -528,17 +525,18 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         terminated = status in ("solved", "failed")
         return played.observation, reward, terminated, status == "truncated", info
 
-    def _terms(self, episode: Episode[S], outcome: Outcome) -> dict[str, float]:
-        """Settle the status and return the reward terms."""
-        given = outcome.terms
-        terms = {name: float(value) for name, value in given.items()} if given else {}
+    def _settle(self, episode: Episode[S], outcome: Outcome) -> tuple[dict[str, float], float]:
+        """Settle the status and return the reward's terms and their sum."""
+        where = f"{self._where(episode)}, turn {episode.turn}"
+        terms = finite_terms(outcome.terms, where)
         episode.status = outcome.status
         if outcome.status == "running" and episode.turn >= self.max_turns:
             episode.status = "truncated"
         if episode.status == "truncated":
-            for name, value in self.truncation_reward(episode).items():
-                terms[name] = terms.get(name, 0.0) + float(value)
-        return terms
+            extra = finite_terms(self.truncation_reward(episode), f"{where}, truncation_reward()")
+            for name, value in extra.items():
+                terms[name] = terms.get(name, 0.0) + value
+        return terms, sum_terms(terms, where)
 
     def _metrics(self, episode: Episode[S]) -> dict[str, float]:
         own = {

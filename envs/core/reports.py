@@ -1,7 +1,8 @@
 """What an environment reports of an episode, checked where it is taken.
 
-Metrics are averaged and debug info is written as JSON, much later and for many episodes at once: a
-value that cannot be would end a run there, and nobody could say which episode it came from.
+Rewards are trained on, metrics are averaged and debug info is written as JSON, much later and for
+many episodes at once: a value that cannot be would end a run there, and nobody could say which
+episode it came from.
 """
 
 from __future__ import annotations
@@ -26,19 +27,53 @@ def finite_metrics(metrics: Mapping[str, Any], where: str) -> dict[str, float]:
     Raises:
         EnvFault: One is no finite number.
     """
-    found: dict[str, float] = {}
-    for name, value in metrics.items():
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise EnvFault(
-                f"{where}: metrics()[{name!r}] is {value!r:.200}; expected a finite number. Leave "
-                "a metric out where it does not apply."
-            )
-        found[name] = number
-    return found
+    advice = "Leave a metric out where it does not apply."
+    return {
+        name: _read_finite(value, f"{where}: metrics()[{name!r}]", advice)
+        for name, value in metrics.items()
+    }
+
+
+def finite_terms(terms: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return the terms of a reward as floats.
+
+    Args:
+        terms: As the environment gave them.
+        where: The environment, its task and the turn, for the message.
+
+    Raises:
+        EnvFault: One is no finite number.
+    """
+    advice = "Leave a term out where it does not apply."
+    return {
+        name: _read_finite(value, f"{where}: reward term {name!r}", advice)
+        for name, value in terms.items()
+    }
+
+
+def sum_terms(terms: Mapping[str, float], where: str) -> float:
+    """Return the reward of finite terms.
+
+    Raises:
+        EnvFault: It is too large for a float.
+    """
+    try:
+        return math.fsum(terms.values())
+    except OverflowError as error:
+        raise EnvFault(
+            f"{where}: reward terms {dict(terms)} come to more than a float can hold; expected "
+            "finite numbers with a finite sum."
+        ) from error
+
+
+def _read_finite(value: Any, what: str, advice: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise EnvFault(f"{what} is {value!r:.200}; expected a finite number. {advice}")
+    return number
 
 
 def json_debug_info(info: Mapping[str, Any], where: str) -> dict[str, Any]:

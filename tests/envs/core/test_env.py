@@ -208,19 +208,42 @@ def test_a_server_with_too_few_answers_is_a_programmers_mistake() -> None:
         env.step(WRONG)
 
 
-def test_play_must_give_an_outcome_and_finite_rewards() -> None:
+def test_play_must_give_an_outcome() -> None:
     class Nothing(Guess):
         def play(self, episode, action):
             return None
 
-    class Infinite(Guess):
-        def play(self, episode, action):
-            return Outcome.move("", {"bad": float("inf")})
-
     with pytest.raises(TypeError, match=r"Nothing\.play returned a NoneType"):
         started(Nothing).step("")
-    with pytest.raises(BadValueError, match="'bad': inf"):
-        started(Infinite).step("")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, None, "much", np.float32("nan"), 10**400])
+@pytest.mark.parametrize("at_limit", [False, True])
+def test_a_reward_that_is_no_finite_number_is_a_broken_grader(value: Any, at_limit: bool) -> None:
+    class Unpaid(Guess):
+        def judge(self, episode, number):
+            return Outcome.move("", {"step": 0.5} if at_limit else {"step": 0.5, "form": value})
+
+        def truncation_reward(self, episode):
+            return {"late": value}
+
+    env = started(Unpaid, max_turns=1 if at_limit else 2)
+    observation, reward, terminated, truncated, info = env.step(WRONG)
+    assert (reward, terminated, truncated, info["status"]) == (0.0, False, True, "env_error")
+    assert (info["reward_terms"], info["metrics"], env.episode.total_reward) == ({}, {}, 0.0)
+    place = f"Unpaid, task {info['task_id']}, turn 1"
+    place += ", truncation_reward(): reward term 'late'" if at_limit else ": reward term 'form'"
+    assert f"{place} is {value!r:.200}; expected a finite number" in observation
+
+
+def test_a_reward_that_no_float_holds_is_a_broken_grader() -> None:
+    class Lavish(Guess):
+        def judge(self, episode, number):
+            return Outcome.move("", {"a": 1.7e308, "b": np.float32(1), "c": 1.7e308})
+
+    observation, *_, info = started(Lavish).step(WRONG)
+    assert info["status"] == "env_error"
+    assert f"Lavish, task {info['task_id']}, turn 1: reward terms" in observation
 
 
 def test_sessions_are_told() -> None:
