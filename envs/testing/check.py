@@ -27,7 +27,7 @@ LAWS: Mapping[str, Callable[[Lab], str | None]] = {
     "gymnasium's own check": state.gymnasium_check,
     "tasks are stable, splits disjoint": episode.tasks_are_stable_and_splits_disjoint,
     "nothing breaks": episode.nothing_breaks,
-    "truncated exactly at the limit": episode.truncated_exactly_at_the_limit,
+    "no episode outlasts the limit": episode.no_episode_outlasts_the_limit,
     "status follows the flags": episode.status_follows_the_flags,
     "info is complete and typed": episode.info_is_complete_and_typed,
     "debug info is JSON data": episode.debug_info_is_json_data,

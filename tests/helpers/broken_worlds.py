@@ -54,17 +54,19 @@ class Both(Guess):
 
 
 class Endless(Guess):
-    def _terms(self, episode, outcome):
+    def _settle(self, episode, outcome):
         episode.status = outcome.status
-        return dict(outcome.terms)
+        return dict(outcome.terms), sum(outcome.terms.values())
 
 
-class Hasty(Guess):
-    def _terms(self, episode, outcome):
-        terms = super()._terms(episode, outcome)
-        if episode.turn == 3 and episode.status == "running":
-            episode.status = "truncated"
-        return terms
+class Overtime(Guess):
+    """Its own limit lies one turn behind that of turns."""
+
+    def _settle(self, episode, outcome):
+        settled = super()._settle(episode, outcome)
+        if episode.status == "truncated" and episode.turn == self.max_turns:
+            episode.status = "running"
+        return settled
 
 
 class Patient(Guess):
@@ -337,8 +339,8 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("nothing breaks", Breaking),
     ("nothing breaks", Infinite),
     ("status follows the flags", Both),
-    ("truncated exactly at the limit", Endless),
-    ("truncated exactly at the limit", Hasty),
+    ("no episode outlasts the limit", Endless),
+    ("no episode outlasts the limit", Overtime),
     ("nothing breaks", Unmeasured),
     ("debug info is JSON data", Unwritable),
     ("no step after the end", Patient),

@@ -8,9 +8,10 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from helpers.broken_worlds import BROKEN, Backtracking
-from helpers.guess_worlds import AskingGuess, Guess, SessionGuess
+from helpers.guess_worlds import AskingGuess, Guess, SessionGuess, guess
 
 from turngym.envs import check_text_env
+from turngym.envs.core.episode import Outcome
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.testing import cost_laws
@@ -29,6 +30,27 @@ def test_good_worlds_pass(world: Any) -> None:
     report = check_text_env(world, max_turns=7)
     assert report.passed == tuple(LAWS)
     assert not report.skipped
+
+
+class Fuelled(Guess):
+    """Has a limit of its own beside that of turns: wrong guesses burn fuel, near ones more."""
+
+    def judge(self, episode, number):
+        outcome = super().judge(episode, number)
+        world = episode.state
+        far = [abs(asked - world.secret.number) for asked in world.asked]
+        if outcome.status == "running" and sum(2 if off < 40 else 1 for off in far) > 3:
+            return Outcome.truncated("The tank is empty.\n", {}, verdict=outcome.verdict)
+        return outcome
+
+
+def test_a_world_with_a_limit_of_its_own_passes() -> None:
+    env = Fuelled(max_turns=12)
+    env.reset(seed=1, options={"split": "dev", "task": 3})
+    steps = [env.step(guess(400 + number)) for number in range(4)]
+    assert [step[3] for step in steps] == [False, False, False, True]
+    assert steps[-1][4]["status"] == "truncated"
+    assert check_text_env(Fuelled, max_turns=12).passed == tuple(LAWS)
 
 
 def test_a_wrapped_world_passes() -> None:
