@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import tyro
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, DataError
 from ...envs.core.plugins import loaded_plugins
 
 if TYPE_CHECKING:
@@ -106,6 +106,20 @@ def make_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadValueError(f"{path}: cannot be a folder ({error.strerror}).") from error
+    return path
+
+
+def home_there(path: Path) -> Path:
+    """Return the folder of a leaderboard's server, which has been there before.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    if not path.is_dir():
+        raise DataError(
+            f"--home {path}: there is no such folder; expected that of a server, as `turngym "
+            "leaderboard serve --home` has it."
+        )
     return path
 
 

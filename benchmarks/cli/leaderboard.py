@@ -33,7 +33,7 @@ from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import freeze, rerun
-from .arguments import Repeated, bind_socket, make_folder, output_file
+from .arguments import Repeated, bind_socket, home_there, make_folder, output_file
 from .submit import scripted_episodes
 from .tables import board_table, escape, say, scores_table, self_table, suites_table
 
@@ -450,13 +450,18 @@ def run_server(action: Serve) -> None:
 
 
 def issue_token(action: Token) -> None:
-    """Make or revoke an account's token."""
+    """Make or revoke an account's token.
+
+    Raises:
+        DataError: A token shall be revoked, and there is no such folder.
+    """
     from ...leaderboard.server import ServerSettings, new_token, revoke_tokens
 
-    settings = ServerSettings(home=make_folder(_path(action.home)))
     if action.revoke:
+        settings = ServerSettings(home=home_there(_path(action.home)))
         say(f"{revoke_tokens(settings, action.name)} tokens of {escape(action.name)} revoked")
         return
+    settings = ServerSettings(home=make_folder(_path(action.home)))
     made = new_token(settings, action.name)
     say(f"token of {escape(action.name)}, shown this once:")
     say(made)
@@ -492,11 +497,12 @@ def end_season(action: Reveal) -> None:
     """End a season and replay everything.
 
     Raises:
+        DataError: There is no such folder.
         TurngymError: An entry of the season does not replay.
     """
     from ...leaderboard.server import ServerSettings, reveal_and_replay
 
-    settings = ServerSettings(home=_path(action.home))
+    settings = ServerSettings(home=home_there(_path(action.home)))
     with reporter().bar("replaying") as bar:
         outcome = reveal_and_replay(
             settings, action.name, lambda what, place, count: bar.update(place / count, what)

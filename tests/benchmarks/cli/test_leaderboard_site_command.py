@@ -71,6 +71,20 @@ def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert account_of(settings, token) is None
 
 
+@pytest.mark.parametrize("words", [("reveal", "spring"), ("token", "alice", "--revoke")])
+def test_a_home_that_does_not_exist_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    home = tmp_path / "hoem"
+    assert main(("leaderboard", *words, "--home", str(home))) == REFUSED
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: --home {home}: there is no such folder; expected that of a ")
+    assert not home.exists()
+    home.mkdir()
+    assert main(("leaderboard", "reveal", "spring", "--home", str(home))) == REFUSED
+    assert "unknown season 'spring'" in capsys.readouterr().err
+
+
 def test_a_taken_port_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
