@@ -134,10 +134,10 @@ def _is_confirmed(
     """Tell whether the customer said yes to this write.
 
     Of a customer without goals only the last words are known: their yes covers every write before
-    the assistant's next message.
+    the assistant's next message. Their first words answer nothing, so there is no yes in them.
     """
     if not tracks or task.scenario is None:
-        return says_yes(state.words)
+        return says_yes(state.answer)
     for at, stage in state.customer.granted:
         goal = task.scenario.goals[at].stages()[stage]
         method = given.get("payment_method_id", "")

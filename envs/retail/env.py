@@ -241,7 +241,7 @@ class Retail(TextEnv[RetailState, RetailTask]):
             (state.overlay, state.user_id, state.seen, state.events, state.calls),
             frozenset(rule for _, rule in state.violations),
             (bool(state.searches), state.transferred, state.blamed),
-            "" if scripted else state.words,
+            "" if scripted else state.answer,
         )
 
     def hidden_answers(self, episode: Episode[RetailState]) -> Sequence[str]:

@@ -42,6 +42,11 @@ class RetailState:
     blamed: bool = False
     words: str = ""
 
+    @property
+    def answer(self) -> str:
+        """The customer's last words where they answer the assistant; empty at the beginning."""
+        return self.words if self.customer.turn else ""
+
     def fork(self) -> RetailState:
         """Return an independent copy."""
         return RetailState(

@@ -278,8 +278,6 @@ class _Reply:
         else:
             value = goal.answer.lower() in it.text
         if not value:
-            if it.acts & {"deny"}:
-                self.answer_denial(goal)
             return False
         if len(it.numbers) > MAX_NUMBERS:
             self.say("too_many", goal)

@@ -379,6 +379,21 @@ def test_a_question_needs_its_value_among_few_numbers() -> None:
     assert Talk(replace(ask, answer="12", money=False))("It is 112 or 120.") == ("again_say",)
 
 
+def test_a_question_that_is_denied_is_answered_once() -> None:
+    ask = Goal(intent="info", ask="How much is it?", answer="12.50", money=True)
+    talk = Talk(ask, patience=2)
+    said = [talk(f"I am afraid that is not possible {n}.") for n in range(3)]
+    assert said == [("contest",), ("contest",), ("stop",)]
+    assert (talk.phase, talk.state.pressed) == ("wrongly_denied", [3])
+    talk = Talk(replace(ask, expect="denied", insist=1))
+    assert talk("I cannot tell you that.") == ("insist",)
+    assert talk("I really cannot tell you that.") == ("stop",)
+    assert talk.phase == "denied"
+    talk = Talk(ask)  # a denial beside a question is about something else, as with other goals
+    assert talk("I cannot see that yet. What is your email?") == ("email",)
+    assert talk.state.pressed == [0]
+
+
 def test_a_transfer_ends_the_talk() -> None:
     human = Goal(intent="other", about="it got lost.", expect="transferred")
     talk = Talk(human)

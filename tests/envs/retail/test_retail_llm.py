@@ -64,6 +64,12 @@ def world(server: Server, **settings: Any) -> Retail:
     return Retail(size="micro", customer=LlmCustomer(answers=answers, model="m", **customer))
 
 
+def find_change() -> int:
+    """The first task of the micro shop that takes one change."""
+    source = Retail(size="micro").source
+    return next(i for i in range(100) if source.task("test", i).payload.features["writes"] == 1)
+
+
 def scripted(*lines: str) -> Callable[[dict[str, Any]], str]:
     """Answers by how many messages the customer has said before."""
     return lambda body: lines[sum(m["role"] == "assistant" for m in body["messages"])]
@@ -87,11 +93,7 @@ def test_a_visit_with_a_model(server: Server, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_model_that_plays_along_leads_to_success(server: Server) -> None:
-    task = next(
-        i
-        for i in range(100)
-        if Retail(size="micro").source.task("test", i).payload.features["writes"] == 1
-    )
+    task = find_change()
     env = world(server)
     payload = env.source.task("test", task).payload
     (name, given), who = payload.accepted[0][0], payload.scenario.identity
@@ -103,6 +105,28 @@ def test_a_model_that_plays_along_leads_to_success(server: Server) -> None:
     env.step("Shall I do it?")
     env.step(write(name, given))
     assert env.step("Done.")[4]["status"] == "solved"
+
+
+def test_first_words_are_no_yes_to_anything(server: Server) -> None:
+    env = world(server)
+    task = find_change()
+    payload = env.source.task("test", task).payload
+    (name, given), who = payload.accepted[0][0], payload.scenario.identity
+    write = env.knowledge.tools.write
+    find = write("find_user_id_by_email", {"email": who.email})
+    for lines, agreed in ((("Sure, I agree to all.",), False), (("Hi.", "Sure, I agree."), True)):
+        server.reply = scripted(*lines)
+        env.reset(seed=0, options={"split": "test", "task": task})
+        env.step(find)
+        before = env.state_digest()
+        if agreed:
+            env.step("I will change it. Do you agree?")
+            assert env.state_digest() != before
+        env.step(write(name, given))
+        ((_, _, confirmed),) = env.episode.state.calls
+        assert confirmed == agreed
+        broken = {key for _, key in env.episode.state.violations}
+        assert ("confirm_first" in broken) != agreed
 
 
 @pytest.mark.parametrize(
