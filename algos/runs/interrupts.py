@@ -108,13 +108,18 @@ def held_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+class AgreedInterrupt(KeyboardInterrupt):
+    """An interrupt that all processes of a run raise at the same step, so that all may save."""
+
+
 @contextmanager
 def agreed_stops(ranks: Ranks) -> Iterator[Callable[[], None]]:
     """Stop all processes of a run between two steps on Ctrl-C or SIGTERM.
 
     Yields:
-        A call to be made between steps: raises KeyboardInterrupt in all processes once a signal
-        came to one. A single process is interrupted at once, wherever it is.
+        A call to be made between steps: raises AgreedInterrupt in all processes once a signal
+        came to one. A second signal to one of them raises KeyboardInterrupt there alone. A single
+        process is interrupted at once, wherever it is.
     """
     if ranks.alone:
         with terminate_as_interrupt():
@@ -124,6 +129,6 @@ def agreed_stops(ranks: Ranks) -> Iterator[Callable[[], None]]:
 
         def check() -> None:
             if any(ranks.learner.everyone(flag.raised)):
-                raise KeyboardInterrupt
+                raise AgreedInterrupt
 
         yield check

@@ -60,7 +60,7 @@ from ..rollouts.stats import (
 from ..rollouts.step_limits import Played, StepLimits
 from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
-from ..runs.interrupts import agreed_stops, held_interrupts
+from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
 from ..runs.process_group import join_ranks
@@ -226,7 +226,7 @@ class Trainer(Closing):
         process, leaves the checkpoint before, from which the run goes on to the same numbers.
 
         Raises:
-            KeyboardInterrupt: After the checkpoint was saved.
+            KeyboardInterrupt: After the checkpoint was saved, but for a second one as above.
             EngineFault: The engine failed; after the checkpoint was saved.
             LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
         """
@@ -245,10 +245,11 @@ class Trainer(Closing):
         return result
 
     def _stop(self, fault: BaseException) -> None:
-        """Save what is done, unless the weights are in the middle of an update."""
+        """Save what is done, unless an update is half done or other processes do not save."""
         done, root = self.counters.step, self.writer.root
         if interrupted := isinstance(fault, KeyboardInterrupt):
-            if not self._settled:
+            all_save = self.ranks.alone or isinstance(fault, AgreedInterrupt)
+            if not (self._settled and all_save):
                 self.report.note(
                     f"stopped at once; the same call resumes {root} from its last checkpoint"
                 )

@@ -15,7 +15,12 @@ from turngym.algos.learner.batching.rows import Row
 from turngym.algos.learner.parallel.team import Team, share_rows
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.learner.update_log import UpdateLog
-from turngym.algos.runs.interrupts import agreed_stops, held_interrupts, noted_interrupts
+from turngym.algos.runs.interrupts import (
+    AgreedInterrupt,
+    agreed_stops,
+    held_interrupts,
+    noted_interrupts,
+)
 from turngym.algos.runs.process_group import Channel, Ranks, join_ranks
 from turngym.algos.training.credit_step import shaped_by_first
 from turngym.envs.core.errors import BadValueError
@@ -148,8 +153,11 @@ def test_an_interrupt_of_several_processes_waits_for_all() -> None:
         check()
         with held_interrupts():
             signal.raise_signal(signal.SIGTERM)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(AgreedInterrupt):
             check()
+        with pytest.raises(KeyboardInterrupt) as insisted:  # in this process alone
+            signal.raise_signal(signal.SIGINT)
+        assert type(insisted.value) is KeyboardInterrupt
     assert signal.getsignal(signal.SIGINT) is before
 
 
