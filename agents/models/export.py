@@ -13,6 +13,7 @@ from .built_folder import whole_or_nothing
 from .licences import keep_licences, keep_licences_of
 from .loading import load_model, load_tokenizer
 from .lora import merged
+from .progress_bars import without_progress_bars
 
 
 def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> Path:
@@ -37,7 +38,8 @@ def export_merged(folder: Path | str, out: Path | str, device: str = "cpu") -> P
     model = merged(load_model(folder, dtype="float32", device=device))
     model = model.to(_saved_dtype(folder))
     with whole_or_nothing(out) as draft:
-        model.save_pretrained(draft)
+        with without_progress_bars():
+            model.save_pretrained(draft)
         load_tokenizer(folder, pad="eos").save_pretrained(draft)
         keep_licences(folder, draft)
         keep_licences_of(model, draft)

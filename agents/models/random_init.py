@@ -19,6 +19,7 @@ import gymnasium as gym
 from ...envs.core.errors import BadValueError, MissingExtraError
 from ...envs.core.settings import check_choices, check_integer
 from ..scripted import ExpertPolicy, NullPolicy, RandomPolicy, run_episode, text_env
+from .progress_bars import without_progress_bars
 from .size import count_weights
 from .tokenizer import EOS, PAD, train_tokenizer
 
@@ -117,7 +118,8 @@ def blank_model(
             texts, vocab_size=settings.vocab_size, max_length=settings.context
         )
     model = blank_decoder(tokenizer, settings)
-    model.save_pretrained(folder)
+    with without_progress_bars():
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     parameters = count_weights(model)
     return {"parameters": parameters, "vocabulary": len(tokenizer)}

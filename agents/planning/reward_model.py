@@ -20,6 +20,7 @@ from ..models.loading import (
     load_model,
     load_tokenizer,
 )
+from ..models.progress_bars import without_progress_bars
 from ..models.size import is_large
 from ..rendering.factory import make_renderer
 from ..warm_start.imitation import in_chunks, row_attention
@@ -162,7 +163,8 @@ class RewardModel:
         """
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        self.model.save_pretrained(path)
+        with without_progress_bars():
+            self.model.save_pretrained(path)
         self.tokenizer.save_pretrained(path)
         keep_licences_of(self.model, path)
         head = {name: tensor.contiguous().cpu() for name, tensor in self.head.state_dict().items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
+from ..models.progress_bars import without_progress_bars
 from ..models.random_init import blank_decoder
 from ..models.size import count_weights
 from ..models.tokenizer import train_tokenizer
@@ -50,7 +51,8 @@ def build(
         "reading": training.read(),
         "erring": training.err(),
     }
-    model.save_pretrained(folder)
+    with without_progress_bars():
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return report
 

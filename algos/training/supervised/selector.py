@@ -13,6 +13,7 @@ import numpy as np
 
 from ....agents.models.licences import keep_licences_of
 from ....agents.models.loading import check_match, context_limit
+from ....agents.models.progress_bars import without_progress_bars
 from ....agents.models.random_init import BlankSettings, blank_decoder
 from ....agents.models.tokenizer import train_tokenizer
 from ....agents.paper_selector.decision import Decision, decision_of
@@ -144,7 +145,8 @@ def save_selector(
     """Write a folder for :func:`~turngym.agents.paper_selector.model.open_selector`."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(path)
+    with without_progress_bars():
+        model.save_pretrained(path)
     tokenizer.save_pretrained(path)
     keep_licences_of(model, path)
     asked, how = settings

@@ -24,6 +24,22 @@ DIAGNOSTIC = tuple(
 )
 
 
+def test_no_bar_of_another_library_is_drawn(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`turngym probe` began with "Writing model shards: 0%" on its first use."""
+    from transformers.utils import logging
+
+    before = logging.is_progress_bar_enabled()
+    logging.enable_progress_bar()
+    try:
+        blank_model(gym.make("Recall-v0"), tmp_path)
+        assert logging.is_progress_bar_enabled()
+    finally:
+        (logging.enable_progress_bar if before else logging.disable_progress_bar)()
+    assert "it/s" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("env_id", DIAGNOSTIC)
 def test_a_diagnostic_world_is_made_of_few_words(env_id: str, tmp_path: Path) -> None:
     env = gym.make(env_id)
