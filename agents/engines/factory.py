@@ -95,8 +95,6 @@ class EngineSettings:
     Attributes:
         engine: What samples: transformers in this process from a copy of the weights, vllm (extra
             vllm), http (servers of `turngym engine serve`), or an engine that a plugin registered.
-            The name is looked up by :meth:`row`, so that a plugin may run after the command line
-            was read.
         engine_dtype: Number format of sampling.
         max_batch: Maximum number of actions that are sampled at a time.
         max_context: Maximum tokens of context and action together; left out: the model's own
@@ -108,9 +106,10 @@ class EngineSettings:
         cuda_graphs: Let the engine transformers capture decode steps as CUDA graphs, where its
             model runs on CUDA; off, every kernel is launched on its own.
         vllm: Settings of the engine vllm.
-        http: Settings of the engine http, whose servers decide max_batch and device themselves.
+        http: Settings of the engine http, whose servers decide batch and device themselves.
     """
 
+    # a text, which `row` looks up: a plugin may run after the command line was read
     engine: str = "transformers"
     engine_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_batch: int = 64

@@ -36,7 +36,7 @@ class LearnerSettings:
         offload: Keep the optimiser's moments, a reference and a teacher in main memory while the
             engine plays on the same GPU, whose cache makes room for them afterwards: longer
             contexts and larger models for some seconds more per step (CUDA).
-        offload_activations: Keep the layers' inputs, which gradient_checkpointing leaves, in main
+        offload_activations: Keep the layers' inputs, which gradient checkpointing leaves, in main
             memory between forward and backward pass; they are copied while others are computed
             (CUDA). For long micro batches of deep models.
     """

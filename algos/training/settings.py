@@ -118,7 +118,7 @@ class TrainSettings(EngineSettings):
             million weights.
         reject_above: Paths whose log-probabilities differ between engine and learner by more nats
             in the mean, or are no numbers, are left out of the update; 0 for none. Left out: 0.5
-            where importance_cap left out is 2.
+            where that cap, left out, is 2.
         weights: Number format of the weights; with bfloat16 the optimiser keeps a float32 copy of
             those that learn.
         attention: Implementation of attention; falls back, with a warning, if unavailable.

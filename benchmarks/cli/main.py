@@ -27,7 +27,14 @@ from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
 from .arguments import expand_dotted
-from .words import hide_empty_defaults, in_plain_words, short_help, whole_help
+from .words import (
+    hide_empty_defaults,
+    in_plain_words,
+    short_help,
+    subcommand_list,
+    subcommands,
+    whole_help,
+)
 
 INTERRUPTED, TERMINATED, REFUSED = 130, 143, 2
 
@@ -178,21 +185,22 @@ def run_command(name: str, words: Sequence[str]) -> None:
         PlainConsole(highlight=False).print(_SLOW[name])
         sys.stdout.flush()
     module = import_module(f".{name}", __package__)
-    if "-h" in words and isinstance(module.Command, type):
-        PlainConsole(highlight=False, markup=False, soft_wrap=True).print(
-            short_help(name, module.Command)
-        )
+    about = commands[name]
+    asked, options = _asked_for(name, words, module.Command)
+    if "-h" in words:
+        single = isinstance(options, type)
+        _print(short_help(asked, options) if single else subcommand_list(asked, options, about))
         return
     with passed_on():
         words = expand_dotted(load_plugins(take_accepted(words)))
         if hasattr(module, "expand_words"):
             words = module.expand_words(words)
         start = module.default_command(words) if hasattr(module, "default_command") else None
-        if "--help" in words and isinstance(module.Command, type):
+        if "--help" in words:
             rest = "\n\n".join(f"{option}: {text}" for option, text in OF_EVERY_COMMAND)
-            PlainConsole(highlight=False, markup=False, soft_wrap=True).print(
-                whole_help(name, module.Command, start, rest)
-            )
+            single = isinstance(options, type)
+            listed = "" if single else f"{subcommand_list(asked, options, about)}\n\n{rest}"
+            _print(listed or whole_help(asked, options, start, rest))
             return
         with plain_errors():
             command = tyro.cli(
@@ -200,9 +208,20 @@ def run_command(name: str, words: Sequence[str]) -> None:
                 **({} if start is None else {"default": start}),
                 args=words,
                 prog=f"turngym {name}",
-                description=_description(module.Command, commands[name]),
+                description=_description(module.Command, about),
             )
         module.run(command)
+
+
+def _print(text: str) -> None:
+    PlainConsole(highlight=False, markup=False, soft_wrap=True).print(text)
+
+
+def _asked_for(name: str, words: Sequence[str], command: Any) -> tuple[str, Any]:
+    """Return whose help is asked for, and its options: the subcommand's where one is named."""
+    kinds = subcommands(command)
+    named = next((word for word in words if word in kinds), "")
+    return (f"{name} {named}", kinds[named]) if named else (name, command)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import tyro
 
@@ -56,8 +56,7 @@ def short_help(name: str, command: type) -> str:
     for field, value in _options(command):
         text = doc.arguments.get(field, "")
         if is_dataclass(value):
-            names = [f"--{inner.replace('_', '-')}" for inner, _ in _options(value)]
-            groups.append((_cut(_first_sentence(text)), names))
+            groups.append((_cut(_first_sentence(text)), list(_names(value))))
         else:
             own.append((_typed(command, field), _first_sentence(text)))
     wide = max((len(option) for option, _ in own), default=0) + 2
@@ -66,6 +65,25 @@ def short_help(name: str, command: type) -> str:
     for title, names in groups:
         lines += ["", title, *_wrapped(names)]
     lines += ["", f"turngym {name} --help tells all about each of them, with the defaults."]
+    return "\n".join(lines)
+
+
+def subcommands(command: Any) -> dict[str, type]:
+    """Return the classes of options of a command's subcommands by name; none of a plain command."""
+    found: dict[str, type] = {}
+    for part in get_args(command):
+        kind, *marks = get_args(part)
+        found |= {mark.name: kind for mark in marks if getattr(mark, "name", None)}
+    return found
+
+
+def subcommand_list(name: str, command: Any, summary: str) -> str:
+    """Return the help of a command with subcommands: a line on each of these."""
+    kinds = subcommands(command)
+    wide = max(map(len, kinds)) + 2
+    lines = [f"turngym {name}: {summary}", ""]
+    lines += [f"  {sub:{wide}}{read_docstring(kind).summary}" for sub, kind in kinds.items()]
+    lines += ["", f"turngym {name} SUBCOMMAND -h shows its options, --help all about them."]
     return "\n".join(lines)
 
 
@@ -112,6 +130,11 @@ def option_groups(parser: Any, command: Any) -> list[OptionGroup]:
     return [OptionGroup(title, tuple(some)) for title, some in found.items() if some]
 
 
+def option_names(action: Any) -> list[str]:
+    """Return how an option is typed; the opposite of one that begins with no- is its default."""
+    return [name for name in action.option_strings if not name.startswith("--no-no-")]
+
+
 def value_of(action: Any) -> str:
     """Return what an option takes, in a reader's words."""
     value = str(action.metavar or "")
@@ -130,7 +153,7 @@ def whole_help(name: str, command: type, start: Any = None, about: str = "") -> 
         lines += ["", group.title or "Options"]
         for action in group.actions:
             value = value_of(action)
-            names = ", ".join(action.option_strings)
+            names = ", ".join(option_names(action))
             lines.append(f"  {names} {value}".rstrip() if names else f"  {value}")
             lines.append(_filled(action.help or "", " " * 8))
     return "\n".join(lines)
@@ -162,6 +185,17 @@ def _typed(command: type, field: str) -> str:
     marks = getattr(get_type_hints(command, include_extras=True)[field], "__metadata__", ())
     place = tyro.conf.Positional in marks
     return field.upper() if place else f"--{field.replace('_', '-')}"
+
+
+def _names(kind: Any) -> Iterator[str]:
+    """Yield the options of a group; those of a group in it, which has no prefix of its own, too."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field, value in _options(kind):
+        marks = getattr(hints[field], "__metadata__", ())
+        if is_dataclass(value) and any(getattr(mark, "name", None) == "" for mark in marks):
+            yield from _names(value)
+        else:
+            yield f"--{field.replace('_', '-')}"
 
 
 def _options(kind: Any) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 from ..cli.docstrings import table_cell, to_markdown
 from ..cli.main import COMMANDS
 from ..cli.main import OF_EVERY_COMMAND as OF_ALL
-from ..cli.words import make_parser, option_groups, value_of
+from ..cli.words import make_parser, option_groups, option_names, value_of
 from .links import join_pages
 
 INDEX = "commands/index.md"
@@ -88,7 +88,7 @@ def _row(action: Any) -> str:
     for mark in _NO_DEFAULT:
         if text.endswith(mark):
             text, default = text.removesuffix(mark), mark.strip("()")
-    names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar}`"
+    names = ", ".join(f"`{name}`" for name in option_names(action)) or f"`{action.metavar}`"
     value = _value(value_of(action)) if action.option_strings else ""
     shown = f"`{table_cell(default)}`" if default not in ("", "required", "repeatable") else default
     return f"| {names} | {table_cell(to_markdown(text))} | {value} | {shown} |"

@@ -20,7 +20,7 @@ class HttpSettings:
         urls: Their addresses, as http://HOST:8300; each takes requests as it has room.
         weights_by: How weights get to the servers. group: learner and servers join a group of
             torch.distributed (NCCL between cards, else gloo), through which each weight goes
-            straight into the engines. files: through weights_folder, or as uploads. auto: files
+            straight into the engines. files: through the weights folder, or as uploads. auto: files
             where a folder is given, else a group where all servers can join one and reach this
             machine.
         weights_folder: Folder that this machine and all servers see, where weights are handed over

@@ -16,7 +16,7 @@ class VllmSettings:
     """Settings of vLLM beyond those of every engine.
 
     Attributes:
-        cache_gib: Memory for keys and values on a CPU; None is 2.
+        cache_gib: Memory for keys and values on a CPU; left out: 2.
         tensor_parallel: Cards that one engine's weights are cut up over, for models that one card
             does not hold; refused under torchrun, where each process has an engine of its own.
         gpu_memory_frac: Share of a GPU's memory that vLLM may take, weights included.
