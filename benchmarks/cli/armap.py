@@ -230,7 +230,7 @@ def _make_relabeller(name: str, action: Pairs, report: Reporter) -> Any:
 def _folder(name: str, env: str, report: Reporter) -> str:
     """Return a model's folder, the starter's where it is asked for."""
     prepare(small=name == STARTER)
-    return starter(env, report) if name == STARTER else model_path(name, (STARTER,))
+    return starter(env, report) if name == STARTER else model_path(name, (STARTER,), "model")
 
 
 def _settings(action: Train) -> tuple[RewardTraining, ReadingSettings]:

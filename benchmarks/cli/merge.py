@@ -28,5 +28,5 @@ def run(command: Command) -> None:
     """Write the merged model."""
     from ...agents.models.export import export_merged
 
-    out = export_merged(model_path(command.model, also=()), command.out)
+    out = export_merged(model_path(command.model, (), "model"), command.out)
     say(f"merged model in {out}")

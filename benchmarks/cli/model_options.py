@@ -260,18 +260,20 @@ def measured_start(
 
     Args:
         env: The environment as the command line describes it.
-        model: The policy; None for the ladder's start in environments of the ladder, else the
-            environment's starter (a blank model where it has none).
+        model: The policy; None or ``starter`` for the ladder's start in environments of the ladder,
+            else the environment's starter (a blank model where it has none).
         max_tokens: Maximum tokens of an action, beside which an observation must fit.
         report: Shows the progress.
     """
     from ..ladder.suites import family_start
     from ..runtime.observation_budget import fitted
 
-    own = model is None
+    given = None if model == STARTER else model
+    own = given is None
     folder = family_start(env.id) if own else None
     if folder is None:
-        folder = starter(env.id, report) if model is None else model_path(model)
+        path = given and model_path(given, (STARTER,), "model")
+        folder = path or starter(env.id, report)
         env = fitting_size(env, made_for(None if own else folder, env.id), report)
     return fitted(env, folder, max_tokens, own, report), folder
 

@@ -58,7 +58,7 @@ class Command:
 
 
 def run(command: Command) -> None:
-    """Measure, and print a table.
+    """Measure, and print a table; what cannot be measured is refused before a model is made.
 
     Raises:
         BadValueError: Greedy sampling, or too few prompts or trees.
@@ -74,13 +74,12 @@ def run(command: Command) -> None:
     from ...agents.scripted import text_env
     from ...algos.runs.progress import reporter
     from ...algos.training.config import EvalConfig
-    from ..ladder.probe import probe
+    from ..ladder.probe import check_numbers, probe
 
-    own = command.model == STARTER
-    prepare(small=own)
+    check_numbers(command.prompts, command.trees)
+    prepare(small=command.model == STARTER)
     given = env_config(command.env, command.env_options)
-    model = None if own else command.model
-    env, folder = measured_start(given, model, command.max_tokens, reporter())
+    env, folder = measured_start(given, command.model, command.max_tokens, reporter())
     what = EvalConfig(name=command.split, env=env, split=command.split, n=command.n).make()
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)
@@ -131,21 +130,36 @@ def show(command: Command, measured: Probe) -> None:
 
 def advise(measured: Probe) -> list[str]:
     """Return what the numbers say of algorithms, a line each."""
+    from ..ladder.probe import NO_VARIANCE
+
     lines = []
-    deepest = max(measured.siblings, key=lambda part: part.share.mean, default=None)
-    if deepest is None:
+    notable = [part for part in measured.siblings if part.share.low95 > NOTABLE]
+    if measured.variance <= NO_VARIANCE:
         lines.append("returns do not vary within a prompt here: no group has anything to compare")
-    elif deepest.share.low95 > NOTABLE:
+    elif measured.turns <= 1:
+        lines.append("episodes have one turn: there is nothing behind which trees could fork")
+    elif not measured.siblings:
         lines.append(
-            f"what happens in the first {deepest.depth} turns decides much of the return: trees "
-            "that fork behind it compare fairly"
+            "too few episodes go on behind a fork and differ there to tell what the first turns "
+            "decide: --prompts 200 sees more"
+        )
+    elif notable:
+        depth = notable[0].depth
+        turns = "turn" if depth == 1 else f"{depth} turns"
+        lines.append(
+            f"what happens in the first {turns} decides much of the return: trees that fork behind "
+            "it compare fairly"
         )
     elif all(part.share.high95 < NOTABLE for part in measured.siblings):
         lines.append("no prefix decides the return: trees have nothing to compare")
     if measured.revisited_frac > NOTABLE:
         lines.append("states come again: credit by state has anchors")
-    if measured.sampled is not None and measured.sampled.mean < 0.01:
-        lines.append("success is rarer than 1 %: most groups have equal returns")
+    if measured.sampled is not None and measured.sampled.mean == 0:
+        lines.append(
+            "no sampled episode succeeded, so success is rarer than "
+            f"{100 * measured.sampled.high95:.2g} % (95 %): where it alone is rewarded, groups "
+            "often have equal returns"
+        )
     return lines
 
 

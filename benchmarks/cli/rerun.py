@@ -130,7 +130,7 @@ def _play(
     played: list[Episode] = []
     digests: list[str] = []
     for place, word in enumerate(command.weights):
-        digests.append(model_digest(model_path(word)))
+        digests.append(model_digest(model_path(word, (), "model")))
         played += submit.source_of(word, asked).play(suite, place, reporter())
     return played, tuple(digests)
 

@@ -203,7 +203,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     own = command.model is None
     if not own and command.starter is not None:
         raise BadValueError(f"--starter {command.starter}: does not go with --model.")
-    model = "" if own else model_path(command.model or "")
+    model = "" if own else model_path(command.model or "", (), "model")
     env = fitting_size(given, made_for(model or None, command.env), report)
     sizes = text_env(env.prototype).source.sizes()
     if own:

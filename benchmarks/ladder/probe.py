@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...agents.engines.base import Engine, Sampling
 from ...agents.rendering.factory import Renderer
@@ -31,13 +31,19 @@ NODES = 4
 """Endings added to every tree."""
 MIN_PAIRS = 20
 """Fewest pairs of paths for which a depth is shown."""
+MIN_VARYING = 5
+"""Fewest prompts whose returns vary at a depth for which it is shown."""
 NO_VARIANCE = 1e-12
 _SEED = 5_000
+_Paths = list[tuple[tuple[int, ...], float]]
+"""The episodes of a tree with their returns, the one that was played first at first."""
 
 
 @dataclass(frozen=True)
 class DepthShare:
     """The share of the return's variance that the first ``depth`` turns explain.
+
+    It is that of episodes which go on behind them: a fork hangs at no other.
 
     Attributes:
         depth: Turns that two paths share.
@@ -57,8 +63,9 @@ class Probe:
 
     Attributes:
         prompts: Tasks on which trees were grown.
-        paths: Their paths.
-        siblings: By depth; empty where returns do not vary within a prompt.
+        paths: Their episodes.
+        siblings: By depth; empty where returns do not vary within a prompt, where episodes have one
+            turn, and where too few of them are longer.
         variance: Mean variance of the return within a prompt.
         revisited_frac: Share of turns taken in a state that the same episode was in before.
         shared_frac: Share of turns whose state a path of another tree of the prompt was in too.
@@ -108,11 +115,7 @@ def probe(
     Raises:
         BadValueError: Fewer than two prompts, or fewer than three trees.
     """
-    if prompts < 2 or trees < 3:
-        raise BadValueError(
-            f"probe: prompts {prompts}, trees {trees}; expected at least 2 prompts (an interval) "
-            "and 3 trees (a mean of others beside two that are compared)."
-        )
+    check_numbers(prompts, trees)
     began = time.monotonic()
     runner = EpisodeRunner(what.env, engine, renderer, sampling, record_states=True)
     rule = Expand(trees=trees, nodes=NODES, rounds=1)
@@ -130,11 +133,11 @@ def probe(
     first, later = entropies(groups)
     siblings, variance = sibling_shares(groups)
     revisited, shared = repeated_states(groups)
-    lengths = [len(tree.chain(leaf)) for tree in _trees(groups) for leaf in tree.leaves()[:1]]
+    lengths = first_lengths(groups)
     cold = played.greedy
     return Probe(
         prompts=prompts,
-        paths=sum(len(tree.leaves()) for tree in _trees(groups)),
+        paths=sum(len(tree.finals()) for tree in _trees(groups)),
         siblings=siblings,
         variance=variance,
         revisited_frac=revisited,
@@ -149,55 +152,82 @@ def probe(
     )
 
 
+def check_numbers(prompts: int, trees: int) -> None:
+    """Refuse numbers of prompts and trees that nothing can be estimated from.
+
+    Raises:
+        BadValueError: Fewer than two prompts, or fewer than three trees.
+    """
+    if prompts < 2 or trees < 3:
+        raise BadValueError(
+            f"probe: prompts {prompts}, trees {trees}; expected at least 2 prompts (an interval) "
+            "and 3 trees (a mean of others beside two that are compared)."
+        )
+
+
 def sibling_shares(groups: Sequence[Group]) -> tuple[tuple[DepthShare, ...], float]:
     """Estimate the share of the return's variance that shared turns explain, by their number.
 
     The first chains of a prompt's trees are independent. A pair is a tree's first chain and another
     path of it; the product of their distances from the mean of the other trees' first chains, less
-    that mean's own variance, estimates their covariance without bias.
+    that mean's own variance, estimates their covariance without bias. At each depth the chains are
+    those of more turns: where length and return hang together (a success ends an episode), the
+    others have another mean and another variance. A chain forks as often at each of its turns, so
+    pairs of longer ones are rarer at a depth, and weigh more.
 
     Returns:
-        One per depth with at least 20 pairs in two prompts, rising, and the variance within a
-        prompt.
+        One per depth with at least 20 pairs, and with 5 prompts whose returns vary there, rising;
+        and the variance within a prompt.
     """
-    products: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    variances = []
-    for group in groups:
-        rows = [_rows(tree) for tree in group.trees if tree.turns]
-        rows = [paths for paths in rows if paths]
-        if len(rows) < 3:
+    rows = [[_rows(tree) for tree in group.trees if tree.turns] for group in groups]
+    prompts = [[paths for paths in trees if paths] for trees in rows]
+    variances = [_variance(trees) for trees in prompts if len(trees) > 2]
+    mean = float(np.mean(variances)) if variances else 0.0
+    deepest = max((len(paths[0][0]) for trees in prompts for paths in trees), default=0)
+    shares = (_depth_share(prompts, depth) for depth in range(1, deepest))
+    return tuple(share for share in shares if share is not None), mean
+
+
+def _depth_share(prompts: Sequence[Sequence[_Paths]], depth: int) -> DepthShare | None:
+    """Return what the first turns explain; None where too little was seen."""
+    by_prompt = []
+    pairs = varying = 0
+    for trees in prompts:
+        longer = [paths for paths in trees if len(paths[0][0]) > depth]
+        if len(longer) < 3:
             continue
-        firsts = np.array([paths[0][1] for paths in rows])
-        variance = float(firsts.var(ddof=1))
-        for place, paths in enumerate(rows):
+        variance = _variance(longer)
+        firsts = np.array([paths[0][1] for paths in longer])
+        covariance = weights = 0.0
+        for place, paths in enumerate(longer):
             rest = float(np.delete(firsts, place).mean())
             chain, value = paths[0]
             for other, gained in paths[1:]:
-                depth = len(set(chain) & set(other))
+                if len(set(chain) & set(other)) != depth:
+                    continue
                 product = (value - rest) * (gained - rest) - variance / (len(firsts) - 1)
-                products[depth][len(variances)].append(product)
-        variances.append(variance)
-    mean = float(np.mean(variances)) if variances else 0.0
-    if mean <= NO_VARIANCE:
-        return (), mean
-    found = []
-    for depth, by_prompt in sorted(products.items()):
-        pairs = sum(map(len, by_prompt.values()))
-        if depth and pairs >= MIN_PAIRS and len(by_prompt) >= 2:
-            found.append(DepthShare(depth, _ratio(by_prompt, variances), pairs))
-    return tuple(found), mean
+                covariance += len(chain) * product
+                weights += len(chain)
+                pairs += 1
+        by_prompt.append((covariance, weights * variance))
+        varying += weights * variance > NO_VARIANCE
+    if pairs < MIN_PAIRS or varying < MIN_VARYING:
+        return None
+    return DepthShare(depth, _ratio(np.array(by_prompt)), pairs)
 
 
-def _ratio(by_prompt: Mapping[int, Sequence[float]], variances: Sequence[float]) -> Estimate:
+def _ratio(sums: npt.NDArray[np.float64]) -> Estimate:
     """Return covariance over variance, with an interval by linearisation over prompts."""
-    sums = np.array([sum(p) for p in by_prompt.values()])
-    counts = np.array([len(p) for p in by_prompt.values()], dtype=np.float64)
-    mean = float(np.mean(variances))
-    share = float(sums.sum() / counts.sum() / mean)
-    spread = np.array([variances[i] for i in by_prompt])
-    bent = (sums - counts * share * spread) / counts.mean() / mean
-    half = seed_interval(list(bent)).high95 - float(bent.mean())
+    above, below = sums.T
+    share = float(above.sum() / below.sum())
+    bent = (above - share * below) / below.mean()
+    half = seed_interval(bent).high95 - float(bent.mean())
     return Estimate(mean=share, low95=share - half, high95=share + half)
+
+
+def _variance(trees: Sequence[_Paths]) -> float:
+    """Return the variance of the return, by the first chains of trees."""
+    return float(np.var([paths[0][1] for paths in trees], ddof=1))
 
 
 def repeated_states(groups: Sequence[Group]) -> tuple[float, float]:
@@ -237,11 +267,16 @@ def entropies(groups: Iterable[Group]) -> tuple[list[float], list[float]]:
     return first, later
 
 
+def first_lengths(groups: Iterable[Group]) -> list[int]:
+    """Return the turns of the episodes that were played first in each tree."""
+    return [len(tree.episode(min(tree.finals()))) for tree in _trees(groups)]
+
+
 def _trees(groups: Iterable[Group]) -> list[Tree]:
     return [tree for group in groups for tree in group.trees if tree.turns]
 
 
-def _rows(tree: Tree) -> list[tuple[tuple[int, ...], float]]:
+def _rows(tree: Tree) -> _Paths:
     """Return a tree's episodes with their returns, its first chain first; none where that broke."""
     finals = sorted(tree.finals())
     if tree.turns[finals[0]].status == "env_error":
