@@ -53,6 +53,26 @@ def _reach(without: Doubles) -> float:
 
 
 def differences_of(ours: Mapping[str, Doubles], theirs: Mapping[str, Doubles]) -> dict[str, Value]:
-    """Return the measures that both have, ours less theirs, with their intervals."""
+    """Return the measures that both have, ours less theirs, with their intervals.
+
+    Drawn alike they are paired; else, where one side has few units, both intervals are combined as
+    those of independent samples (Zou and Donner 2008).
+    """
     both = ours.keys() & theirs.keys()
-    return values_of({name: ours[name] - theirs[name] for name in both})
+    paired = {n for n in both if len(ours[n]) == len(theirs[n])}
+    found = values_of({name: ours[name] - theirs[name] for name in paired})
+    one, other = ({n: side[n] for n in both - paired} for side in (ours, theirs))
+    mine, others = values_of(one), values_of(other)
+    return found | {name: _apart(mine[name], others[name]) for name in mine.keys() & others.keys()}
+
+
+def _apart(ours: Value, theirs: Value) -> Value:
+    """Return the difference of independent measures."""
+    value = ours.value - theirs.value
+    ends = (ours.low95, ours.high95, theirs.low95, theirs.high95)
+    if any(end is None for end in ends):
+        return Value(value=value)
+    low, high, other_low, other_high = (float(end) for end in ends if end is not None)
+    below = np.hypot(ours.value - low, other_high - theirs.value)
+    above = np.hypot(high - ours.value, theirs.value - other_low)
+    return Value(value=value, low95=value - float(below), high95=value + float(above))

@@ -25,7 +25,7 @@ from ...envs.core.errors import BadValueError
 from .credits import TurnCredit, TurnIndex, turn_credit
 from .crew import Bench, Crew
 from .gradients import Vectors, group_gradients
-from .intervals import differences_of, drawn_weights, values_of
+from .intervals import FEW, differences_of, drawn_weights, values_of
 from .metrics import (
     GradientTable,
     TurnTable,
@@ -445,16 +445,25 @@ class Study:
 
 
 class _Draws:
-    """Weights of the units, the same for all recipes that saw a unit."""
+    """Weights of the units, the same for all recipes that saw a unit.
+
+    A recipe of few units has weights of its own: drawn among the many of another, most samples
+    would hold one or two of them, and none of them in some.
+    """
 
     def __init__(self, seen: Sequence[_Seen], samples: int) -> None:
         names = sorted({name for one in seen for name in one.sample.names})
-        self._at = {name: i for i, name in enumerate(names)}
+        self._names = names
+        self._samples = samples
         self._drawn = drawn_weights(len(names), samples)
 
     def weights(self, sample: Sample) -> Doubles:
         """Return ``[1 + samples, units]``: first every unit once, then the samples."""
-        drawn = self._drawn[:, [self._at[name] for name in sample.names]]
+        few = len(sample.names) < FEW
+        names = sorted(sample.names) if few else self._names
+        drawn = drawn_weights(len(names), self._samples) if few else self._drawn
+        at = {name: i for i, name in enumerate(names)}
+        drawn = drawn[:, [at[name] for name in sample.names]]
         return np.concatenate([np.ones((1, drawn.shape[1])), drawn])
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from turngym.benchmarks.microscope.intervals import FEW, differences_of, drawn_weights, values_of
 from turngym.benchmarks.microscope.metrics import gradient_measures, gradient_table
+from turngym.benchmarks.microscope.study import _Draws
 
 SAMPLES = 200
 
@@ -47,6 +51,27 @@ def test_three_batches_have_all_measures_of_gradients() -> None:
         assert value.low95 <= value.value <= value.high95
     same = differences_of(found, found)
     assert all((v.value, v.low95, v.high95) == (0.0, 0.0, 0.0) for v in same.values())
+
+
+def test_a_recipe_of_few_units_has_the_interval_of_few_beside_one_of_many() -> None:
+    """Its units were drawn among the other's: too sure, and without a value in many samples."""
+    few, many = (SimpleNamespace(names=[f"task/{i}" for i in range(n)]) for n in (3, 24))
+    seen: Any = [SimpleNamespace(sample=sample) for sample in (few, many)]
+    draws = _Draws(seen, SAMPLES)
+    ours, theirs = draws.weights(seen[0].sample), draws.weights(seen[1].sample)
+    assert ours.tolist() == weights(3).tolist()
+    assert theirs.shape == (1 + SAMPLES, 24)
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(400):
+        one, other = rng.normal(size=3), rng.normal(size=24)
+        measured = {"mean": ours @ one / ours.sum(axis=1)}
+        found = differences_of(measured, {"mean": theirs @ other / theirs.sum(axis=1)})["mean"]
+        assert found.value == pytest.approx(one.mean() - other.mean())
+        assert found.low95 is not None
+        assert found.high95 is not None
+        held += found.low95 <= 0 <= found.high95
+    assert held >= 0.92 * 400
 
 
 def test_what_has_no_value_without_some_unit_is_left_out() -> None:
