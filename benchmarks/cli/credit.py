@@ -15,9 +15,9 @@ from ...agents.engines.factory import EngineSettings
 from ...algos.evaluation.defaults import MAX_TOKENS
 from ...envs.core.errors import BadValueError
 from ..runtime.threads import prepare
-from .arguments import Repeated, pairs, refuse_others, refuse_without
+from .arguments import Repeated, make_folder, pairs, refuse_others, refuse_without
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import Sampler, measured_start
+from .model_options import STARTER, Sampler, measured_start
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class Command:
         env: Id of the environment; `turngym envs` lists them.
         env_options: Settings of the environment.
         model: The policy: one that `turngym models` lists, a model folder, GGUF file, hub name or
-            run directory; left out: that of `turngym probe` (the ladder's start in environments of
-            the ladder, else the small starter), with settings for small models.
+            run directory; left out, or starter: that of `turngym probe` (the ladder's start in
+            environments of the ladder, else the small starter), with settings for small models.
         small: Settings of recipes for small models; left out: with the starter alone.
         split: Split of the tasks.
         seed: Of tasks, episodes and sampling.
@@ -162,22 +162,44 @@ def run(command: Command) -> None:
     from ..microscope.report import write_report
     from ..microscope.study import Study
 
-    prepare(small=command.model is None)
+    # what can be refused is refused before a model is made and anything is played
+    recipes, settings, processes = find_recipes(command), study_settings(command), workers(command)
+    out = report_folder(command)
+    prepare(small=_own(command))
     report = reporter()
-    recipes = find_recipes(command)
     config = make_config(command, recipes, report)
     bench = Bench(config)
-    study = Study(bench, recipes, study_settings(command), report)
-    with hire(bench, workers(command)) as crew:
+    study = Study(bench, recipes, settings, report)
+    with hire(bench, processes) as crew:
         found = study.run(crew)
-    out = Path(
-        command.out or Path("runs") / f"credit-{command.env.removesuffix('-v0')}".lower()
-    ).expanduser()
     written = write_report(found, out, study.write_dumps(out))
     show(found)
     say("")
     for path in written:
         say(escape(str(path)))
+
+
+def report_folder(command: Command) -> Path:
+    """Return the folder of the report, made now.
+
+    Raises:
+        BadValueError: It holds a report already, or cannot be made.
+    """
+    from ..microscope.report import FILE
+
+    named = Path("runs") / f"credit-{command.env.removesuffix('-v0')}".lower()
+    out = Path(command.out or named).expanduser()
+    if (out / FILE).exists():
+        raise BadValueError(
+            f"{out}: holds the report of an earlier measurement ({FILE}), which is not "
+            "overwritten; give another --out, or delete it."
+        )
+    return make_folder(out)
+
+
+def _own(command: Command) -> bool:
+    """Return whether the policy is the starter."""
+    return command.model is None or command.model == STARTER
 
 
 def find_recipes(command: Command) -> dict[str, Recipe]:
@@ -193,7 +215,7 @@ def find_recipes(command: Command) -> dict[str, Recipe]:
         raise BadValueError(
             f"--recipe {' '.join(command.recipe)}: expected at least one recipe, none twice."
         )
-    small = command.model is None if command.small is None else command.small
+    small = _own(command) if command.small is None else command.small
     changes = pairs(command.recipe_arg, "--recipe-arg")
     return {name: make_recipe(name, changes, small=small) for name in command.recipe}
 
@@ -253,7 +275,7 @@ def workers(command: Command) -> int:
 
 def show(report: CreditReport) -> None:
     """Print the tables; intervals and differences are in the pages."""
-    from ..microscope.report import GRADIENTS, TURNS, say_left_out, shown_columns
+    from ..microscope.report import GRADIENTS, TURNS, say_doubts, say_left_out, shown_columns
 
     console = table_console()
     for title, columns in (("turns", TURNS), ("gradients", GRADIENTS)):
@@ -268,6 +290,8 @@ def show(report: CreditReport) -> None:
             table.add_row(f"[bold]{escape(row.name)}[/]", *cells)
         console.print(table)
         console.print()
+    for line in say_doubts(report):
+        say(line)
     if left_out := say_left_out(report):
         say(left_out)
     work = report.work
@@ -281,7 +305,7 @@ def show(report: CreditReport) -> None:
 def _number(row: Row, name: str, percent: bool) -> str:
     """Return a measure without its interval; empty where there is none."""
     found = row.measures.get(name)
-    return "" if found is None else f"{found.value:.0%}" if percent else f"{found.value:.2f}"
+    return "" if found is None else f"{found.value:z.0%}" if percent else f"{found.value:z.2f}"
 
 
 def measure_matrix(command: Command, results: str) -> None:

@@ -113,13 +113,24 @@ def group_sums(table: TurnTable, groups: int) -> dict[str, Doubles]:
         name: np.bincount(table.group, values, minlength=groups).astype(np.float64)
         for name, values in per_turn.items()
     }
-    names = ("groups", "rank", "halves", "constant", "cos turn", "state rank", "state cells")
+    names = (
+        "groups",
+        "ordered",
+        "rank",
+        "halves",
+        "constant",
+        "cos turn",
+        "state rank",
+        "state cells",
+    )
     sums |= {name: np.zeros(groups) for name in names}
     for g, rows in _cells(table.group):
         sums["groups"][g] = 1.0
         sums["rank"][g] = spearman(c[rows], a[rows])
         sums["halves"][g] = spearman(h1[rows], h2[rows])
-        sums["constant"][g] = float(np.ptp(c[rows]) == 0)
+        if len(rows) > 1:  # one turn has no order
+            sums["ordered"][g] = 1.0
+            sums["constant"][g] = float(np.ptp(c[rows]) == 0)
         sums["cos turn"][g] = cosine(ct[rows], at[rows])
         for state, members in _cells(table.state[rows]):
             inside = rows[members]
@@ -152,7 +163,7 @@ def _root(share: Doubles) -> Doubles:
 
 def _reliability(of: Weighted) -> Doubles:
     """Return the share of the truth's rank variance that is no noise (Spearman and Brown)."""
-    halves = _share(of("halves"), of("groups"))
+    halves = _share(of("halves"), of("ordered"))
     return _share(2 * halves, 1 + halves)
 
 
@@ -167,11 +178,11 @@ def _sign(of: Weighted) -> Doubles:
 
 
 TURN_MEASURES: Mapping[str, Callable[[Weighted], Doubles]] = {
-    "rank": lambda of: _share(of("rank"), of("groups")),
+    "rank": lambda of: _share(of("rank"), of("ordered")),
     "rank_ceiling": lambda of: _root(_reliability(of)),
     "reliability": _reliability,
     "rank_in_state": lambda of: _share(of("state rank"), of("state cells")),
-    "constant_groups": lambda of: _share(of("constant"), of("groups")),
+    "constant_groups": lambda of: _share(of("constant"), of("ordered")),
     "sign_low": lambda of: _sign(of)[0],
     "sign_high": lambda of: _sign(of)[1],
     "explained": lambda of: _share(of("c.h1") * of("c.h2"), of("c.c") * of("h1.h2")),

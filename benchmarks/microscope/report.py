@@ -276,7 +276,9 @@ def show(value: Value | None, percent: bool = False) -> str:
     if value is None:
         return ""
     numbers = [value.value, value.low95, value.high95]
-    texts = ["" if n is None else f"{100 * n:.0f}" if percent else f"{n:.2f}" for n in numbers]
+    scale, digits = (100, 0) if percent else (1, 2)
+    # z: what rounds to nothing has no sign
+    texts = ["" if n is None else f"{scale * n:z.{digits}f}" for n in numbers]
     unit = "%" if percent else ""
     between = f" ({texts[1]} to {texts[2]})" if texts[1] else ""
     return f"{texts[0]}{unit}{between}"
@@ -326,16 +328,33 @@ def write_report(
         "dumps": pages or {},
         "show": show,
         "corrected": corrected,
-        "reliability": _reliability(report),
+        "doubts": say_doubts(report),
     }
     return [folder / FILE, *write_pages(folder, PAGES, [TEMPLATES, SHARED], {}, content)]
 
 
-def _reliability(report: CreditReport) -> list[tuple[str, float | None]]:
-    """Return how reliable the truth's ranks are, for each rollout."""
-    found: dict[int, tuple[str, float | None]] = {}
+def say_doubts(report: CreditReport) -> list[str]:
+    """Return a line for each rollout whose measured advantages are all 0, or have no sure order."""
+    played: dict[int, list[Row]] = {}
     for row in report.rows:
         if row.role == "recipe":
-            value = row.measures.get("reliability")
-            found.setdefault(row.played, (row.rollout, None if value is None else value.value))
-    return list(found.values())
+            played.setdefault(row.played, []).append(row)
+    lines = []
+    for rows in played.values():
+        names = ", ".join(row.name for row in rows)
+        if rows[0].deviation == 0:
+            lines.append(
+                f"{names}: every measured advantage is 0, so there is nothing to judge. Take a "
+                "policy that succeeds in 20 to 80 % of the episodes."
+            )
+            continue
+        found = rows[0].measures.get("reliability")
+        if found is None and "rank" not in rows[0].measures:
+            continue  # groups of one turn: there is nothing to rank
+        if found is None or found.value < MIN_RELIABILITY:
+            how = "not reliable" if found is None else f"{found.value:z.2f} reliable, below .5"
+            lines.append(
+                f"{names}: the order of the measured advantages is {how}. Use more continuations "
+                "before reading the ranks."
+            )
+    return lines

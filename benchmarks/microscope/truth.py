@@ -66,12 +66,12 @@ class TruthSettings:
     merge: bool = True
 
     def __post_init__(self) -> None:
-        check_minimum(self, continuations=2, noise=0)
+        check_minimum(self, noise=0)
         check_choices(self)
-        if self.continuations % 4:
+        if self.continuations < 4 or self.continuations % 4:
             raise BadValueError(
-                f"TruthSettings.continuations is {self.continuations}; expected a multiple of 4: "
-                "the measures compare its halves, and those of the second one."
+                f"TruthSettings.continuations is {self.continuations}; expected a multiple of 4, 4 "
+                "or more: the measures compare its halves, and those of the second one."
             )
 
 

@@ -1,0 +1,26 @@
+"""Measures of turns at the edges of what they are defined for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from turngym.benchmarks.microscope.metrics import exact_table, group_sums, turn_measures
+
+
+def measures(group: list[int], credit: list[float], truth: list[float]) -> dict[str, float]:
+    table = exact_table(np.array(group), np.array(credit), np.array(truth))
+    sums = group_sums(table, max(group) + 1)
+    found = turn_measures(sums, np.ones((1, max(group) + 1)))
+    return {name: float(values[0]) for name, values in found.items()}
+
+
+def test_groups_of_one_turn_have_no_order() -> None:
+    """Each of them was called silent, and its rank correlation 0."""
+    alone = measures([0, 1, 2], [1.0, -1.0, 2.0], [0.5, -0.5, 0.25])
+    assert np.isnan([alone[name] for name in ("rank", "rank_ceiling", "constant_groups")]).all()
+    assert alone["sign_low"] == alone["cosine_turns"] == 1.0
+    beside = measures([0, 1, 1, 1], [1.0, 3.0, 2.0, 1.0], [0.5, 0.3, 0.2, 0.1])
+    assert beside["rank"] == 1.0
+    assert beside["constant_groups"] == 0.0
+    silent = measures([0, 1, 1], [1.0, 2.0, 2.0], [0.5, 0.3, 0.2])
+    assert silent["constant_groups"] == 1.0

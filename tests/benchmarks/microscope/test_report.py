@@ -1,0 +1,77 @@
+"""How measures are written, and what a report says about its own reliability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from turngym.benchmarks.microscope.report import CreditReport, Row, Value, say_doubts, show
+
+
+@pytest.mark.parametrize(
+    ("value", "percent", "text"),
+    [
+        (Value(value=-0.001, low95=-0.004, high95=0.02), False, "0.00 (0.00 to 0.02)"),
+        (Value(value=-0.001, low95=-0.2, high95=0.02), True, "0% (-20 to 2)"),
+        (Value(value=-0.26), False, "-0.26"),
+        (None, True, ""),
+    ],
+)
+def test_what_rounds_to_nothing_has_no_sign(value: Value | None, percent: bool, text: str) -> None:
+    assert show(value, percent) == text
+
+
+def row(name: str, played: int, role: Any = "recipe", **measures: float) -> Row:
+    return Row(
+        name=name,
+        role=role,
+        rollout=f"Chains(n={8 - played})",
+        played=played,
+        groups=4,
+        turns=12,
+        left_out=0,
+        tokens=10.0,
+        success=0.5,
+        deviation=0.0 if name == "gspo" else 0.1,
+        within=0.0,
+        measures={key: Value(value=value) for key, value in measures.items()},
+        differences={},
+    )
+
+
+def report(*rows: Row) -> CreditReport:
+    return CreditReport(
+        env_id="Password-v0",
+        env_settings={},
+        model="starter",
+        model_digest="",
+        split="train",
+        seed=0,
+        groups=4,
+        continuations=4,
+        noise=0,
+        transitions="fixed",
+        work={},
+        commit="",
+        rows=list(rows),
+    )
+
+
+def test_a_truth_that_is_not_reliable_is_said_by_recipe() -> None:
+    """It named the rollout alone, and the terminal said nothing."""
+    found = report(
+        row("grpo", 0, rank=0.3, reliability=0.4),
+        row("rloo", 0, rank=0.3, reliability=0.4),
+        row("treegrpo", 1, rank=0.3, reliability=0.7),
+        row("pasa", 2, rank=0.3),
+        row("ppo", 3),  # episodes of one turn, a group each: nothing has a rank
+        row("gspo", 4, rank=0.0, reliability=0.0),
+        row("random", 0, "random", rank=0.0),
+    )
+    first, second, third = say_doubts(found)
+    assert first.startswith("grpo, rloo: ")
+    assert "0.40 reliable, below .5" in first
+    assert second.startswith("pasa: ")
+    assert "not reliable" in second
+    assert third.startswith("gspo: every measured advantage is 0")
