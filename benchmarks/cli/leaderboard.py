@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...leaderboard.entries_io.files import write_entry
@@ -35,7 +34,15 @@ from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import freeze, rerun
 from .arguments import Repeated, bind_socket, home_there, make_folder, output_file
 from .submit import scripted_episodes
-from .tables import board_table, escape, say, scores_table, self_table, suites_table
+from .tables import (
+    board_table,
+    escape,
+    say,
+    scores_table,
+    self_table,
+    suites_table,
+    table_console,
+)
 
 _DESCRIPTIONS = {
     "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
@@ -351,9 +358,9 @@ def show_boards(action: Table) -> None:
         if action.suite in (None, board.suite) and action.board in (None, board.board)
     ]
     for board in chosen:
-        PlainConsole().print(board_table(board))
+        table_console().print(board_table(board))
         if (against_itself := self_table(board)) is not None:
-            PlainConsole().print(against_itself)
+            table_console().print(against_itself)
         if board.missing_references:
             say(
                 f"missing: {', '.join(board.missing_references)}; make them with `turngym "
@@ -374,7 +381,7 @@ def show_suites(action: Suites) -> None:
         TurngymError: A suite does not match the installed environments.
     """
     if not action.check:
-        PlainConsole().print(suites_table([load_suite(name) for name in suite_ids()]))
+        table_console().print(suites_table([load_suite(name) for name in suite_ids()]))
         return
     drifted = 0
     for name in action.check:
@@ -530,7 +537,7 @@ def _show_verdict(entry: Path, verdict: Verdict) -> None:
             f"[green]accepted[/] {escape(str(entry))}: {verdict.replayed} episodes replayed in "
             f"{verdict.seconds:.1f} s"
         )
-        PlainConsole().print(scores_table(verdict.manifest.name, verdict.scores))
+        table_console().print(scores_table(verdict.manifest.name, verdict.scores))
         return
     assert verdict.refusal is not None
     refusal = verdict.refusal

@@ -308,7 +308,10 @@ def suites_table(suites: Sequence[Suite]) -> Table:
 def _lined_table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, justify="left" if column in ("entry", "environment") else "right")
+        if column in ("entry", "environment"):
+            table.add_column(column, justify="left", min_width=16, overflow="fold")
+        else:
+            table.add_column(column, justify="right")
     return table
 
 

@@ -105,6 +105,14 @@ def test_a_wide_table_shows_at_which_edges_it_goes_on(
     assert box.evaluate(shades) == [False, False]
 
 
+def test_words_of_comparisons_are_not_squeezed_on_a_phone(site: str, open_page: OpenPage) -> None:
+    """A verdict's reason stood in a column of one word, and its row was a screen high."""
+    page = open_page(f"{site}/boards/tiny-v1-algorithms-1.html", width="phone")
+    for name, least in (("verdict", 200), ("against", 110)):
+        widths = page.locator(f"td.{name}").evaluate_all("all => all.map(e => e.offsetWidth)")
+        assert min(widths) > least
+
+
 def test_what_the_filter_looks_at_can_be_read(site: str, open_page: OpenPage) -> None:
     page = open_page(f"{site}/boards/tiny-v1-agents.html")
     text, room = page.locator("[data-filter-text]").evaluate(
