@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +12,8 @@ import tyro
 
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
-from ...leaderboard.entries_io.files import write_entry
-from ...leaderboard.entries_io.packing import make_manifest
 from ...leaderboard.entries_io.signing import new_key
-from ...leaderboard.ranking.board import REFERENCES, make_boards
+from ...leaderboard.ranking.board import make_boards
 from ...leaderboard.ranking.index import (
     entries_folder,
     entry_folders,
@@ -24,16 +21,14 @@ from ...leaderboard.ranking.index import (
     read_index,
     rebuild,
 )
-from ...leaderboard.schema.entry import RESERVED, Manifest, ModelCard
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.schema.result import Verdict
-from ...leaderboard.schema.suite import Suite
 from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
-from . import freeze, rerun
-from .arguments import Repeated, bind_socket, home_there, make_folder, output_file
-from .submit import scripted_episodes
+from . import freeze, leaderboard_server, references, rerun
+from .arguments import Repeated, make_folder, output_file
+from .leaderboard_server import Bounds
 from .tables import (
     board_table,
     escape,
@@ -44,18 +39,7 @@ from .tables import (
     table_console,
 )
 
-_DESCRIPTIONS = {
-    "expert": "The worlds' own scripted experts, which read the hidden state: about the best "
-    "that can be reached.",
-    "random": "A legal action at random where the world lists them, else random words in the "
-    "form of an action.",
-    "null": "Says nothing, every turn.",
-}
-Name = Annotated[str, tyro.conf.Positional]
 Entries = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ENTRY")]
-
-
-Bounds = Annotated[ReplayLimits, tyro.conf.arg(name="")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,23 +57,6 @@ class Verify:
     suite_file: Repeated = ()
     json: str | None = None
     bounds: Bounds = field(default_factory=ReplayLimits)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reference:
-    """Make the rows that every board shows: expert, random, null.
-
-    Attributes:
-        suite: Suite to play.
-        out: Folder of entries; left out: the package's own.
-        only: One of expert, random, null, repeatable; left out: all.
-        overwrite: Replace entries that are there.
-    """
-
-    suite: str = "micro-v3"
-    out: str | None = None
-    only: Repeated = ()
-    overwrite: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,86 +136,9 @@ class Build:
     no_transcripts: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Serve:
-    """Serve the site, take uploads, verify them in the background, and step sealed seasons.
-
-    Attributes:
-        home: Folder of the server: uploads, entries, index, site, accounts, secrets.
-        host: Address to listen on; other machines reach it with 0.0.0.0, best behind a proxy that
-            speaks TLS.
-        port: Port to listen on.
-        suite_file: JSON file of a further suite, repeatable.
-        uploads_per_day: Uploads that one account may send in a day.
-        requests_per_minute: Requests that one account or address may send in a minute.
-        steps_per_minute: Steps of sealed episodes that one account may take in a minute.
-        trust_proxy: Take the caller's address from the header X-Forwarded-For; only behind a proxy
-            that sets it.
-        bounds: Limits of each replay.
-    """
-
-    home: str
-    host: str = "127.0.0.1"
-    port: int = 8080
-    suite_file: Repeated = ()
-    uploads_per_day: int = 10
-    requests_per_minute: int = 120
-    steps_per_minute: int = 1200
-    trust_proxy: bool = False
-    bounds: Bounds = field(default_factory=ReplayLimits)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Token:
-    """Make an account of the server and print its token, once; the server keeps a hash.
-
-    Attributes:
-        name: Name of the account.
-        home: Folder of the server.
-        revoke: Take the account's tokens back instead.
-    """
-
-    name: Name
-    home: str
-    revoke: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Season:
-    """Open a sealed season: draw a secret, publish its commitment, keep its worlds on the server.
-
-    Attributes:
-        name: Name of the season; its suite is NAME-v1.
-        home: Folder of the server.
-        suite: Suite whose environments and settings the season has, with worlds and tasks of its
-            own.
-        session_s: Seconds after which an episode without a step is over.
-        show_rewards: Show players rewards, verdicts and metrics.
-    """
-
-    name: Name
-    home: str
-    suite: str = "micro-v3"
-    session_s: float = 3600.0
-    show_rewards: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reveal:
-    """End a season: publish its secret, check it against the commitment, replay every entry.
-
-    Attributes:
-        name: Name of the season.
-        home: Folder of the server.
-    """
-
-    name: Name
-    home: str
-
-
 Command = (
     Annotated[Verify, tyro.conf.subcommand("verify")]
-    | Annotated[Reference, tyro.conf.subcommand("reference")]
+    | Annotated[references.Command, tyro.conf.subcommand("reference")]
     | Annotated[rerun.Command, tyro.conf.subcommand("rerun")]
     | Annotated[Index, tyro.conf.subcommand("index")]
     | Annotated[Table, tyro.conf.subcommand("table")]
@@ -256,10 +146,10 @@ Command = (
     | Annotated[freeze.Command, tyro.conf.subcommand("freeze")]
     | Annotated[Key, tyro.conf.subcommand("key")]
     | Annotated[Build, tyro.conf.subcommand("build")]
-    | Annotated[Serve, tyro.conf.subcommand("serve")]
-    | Annotated[Token, tyro.conf.subcommand("token")]
-    | Annotated[Season, tyro.conf.subcommand("season")]
-    | Annotated[Reveal, tyro.conf.subcommand("reveal")]
+    | Annotated[leaderboard_server.Serve, tyro.conf.subcommand("serve")]
+    | Annotated[leaderboard_server.Token, tyro.conf.subcommand("token")]
+    | Annotated[leaderboard_server.Season, tyro.conf.subcommand("season")]
+    | Annotated[leaderboard_server.Reveal, tyro.conf.subcommand("reveal")]
 )
 
 
@@ -297,29 +187,6 @@ def check_entries(action: Verify) -> None:
         raise missing[0]
     if refused := sum(not verdict.accepted for verdict in verdicts):
         raise TurngymError(f"{refused} of {len(verdicts)} entries refused.")
-
-
-def write_references(action: Reference) -> None:
-    """Play and write the reference rows.
-
-    Raises:
-        UnknownNameError: There is no such row or suite.
-        DataError: An entry is there already.
-    """
-    suite = load_suite(action.suite)
-    root = _folder(action.out)
-    for name in action.only:
-        if name not in REFERENCES:
-            raise UnknownNameError("reference row", name, REFERENCES)
-    chosen = [name for name in REFERENCES if not action.only or name in action.only]
-    folders = [root / suite.id / name for name in chosen]
-    for folder in folders:
-        if folder.exists() and not action.overwrite:
-            raise DataError(f"{folder}: exists; --overwrite replaces it.")
-    make_folder(root / suite.id)
-    for name, folder in zip(chosen, folders, strict=True):
-        _write_reference(name, suite, folder)
-        say(f"wrote {folder}")
 
 
 def rebuild_index(action: Index) -> None:
@@ -436,101 +303,6 @@ def write_site(action: Build) -> None:
     say(f"wrote {count} files; open {settings.out / 'index.html'}")
 
 
-def run_server(action: Serve) -> None:
-    """Run the server until it is stopped."""
-    from ...leaderboard.server import ServerSettings, serve_forever
-
-    settings = ServerSettings(
-        home=make_folder(_path(action.home)),
-        suite_files=tuple(_path(word) for word in action.suite_file),
-        uploads_per_day=action.uploads_per_day,
-        requests_per_minute=action.requests_per_minute,
-        steps_per_minute=action.steps_per_minute,
-        trust_proxy=action.trust_proxy,
-        replay=action.bounds,
-    )
-    with bind_socket(action.host, action.port, "leaderboard serve") as bound:
-        host, port = bound.getsockname()[:2]
-        shown = f"\\[{host}]" if ":" in host else host
-        line = f"Serving the leaderboard on http://{shown}:{port} – Ctrl-C ends it."
-        serve_forever(settings, bound, lambda: say(line))
-
-
-def issue_token(action: Token) -> None:
-    """Make or revoke an account's token.
-
-    Raises:
-        DataError: A token shall be revoked, and there is no such folder.
-    """
-    from ...leaderboard.server import ServerSettings, new_token, revoke_tokens
-
-    if action.revoke:
-        settings = ServerSettings(home=home_there(_path(action.home)))
-        say(f"{revoke_tokens(settings, action.name)} tokens of {escape(action.name)} revoked")
-        return
-    settings = ServerSettings(home=make_folder(_path(action.home)))
-    made = new_token(settings, action.name)
-    say(f"token of {escape(action.name)}, shown this once:")
-    say(made)
-
-
-def start_season(action: Season) -> None:
-    """Open a season."""
-    from ...leaderboard.server import ServerSettings
-    from ...leaderboard.server.publishing import prepare
-    from ...leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
-
-    settings = ServerSettings(home=make_folder(_path(action.home)))
-    terms = SeasonTerms(session_s=action.session_s, show_rewards=action.show_rewards)
-    prepare(settings)
-    with reporter().bar("making the season's worlds") as bar:
-        public = open_season(
-            settings.seasons,
-            action.name,
-            load_suite(action.suite),
-            terms,
-            lambda done, total: bar.update(done / total, f"{done} of {total}"),
-        )
-    suite = load_suite(suite_file(settings.seasons, public.name))
-    for name in REFERENCES:
-        _write_reference(name, suite, settings.entries / suite.id / name)
-    say(f"season {public.name} is open on the server of {settings.home}")
-    say(f"commitment: {public.commitment}")
-    if public.left_out:
-        say(f"left out, since their tasks are listed: {', '.join(public.left_out)}")
-
-
-def end_season(action: Reveal) -> None:
-    """End a season and replay everything.
-
-    Raises:
-        DataError: There is no such folder.
-        TurngymError: An entry of the season does not replay.
-    """
-    from ...leaderboard.server import ServerSettings, reveal_and_replay
-
-    settings = ServerSettings(home=home_there(_path(action.home)))
-    with reporter().bar("replaying") as bar:
-        outcome = reveal_and_replay(
-            settings, action.name, lambda what, place, count: bar.update(place / count, what)
-        )
-    say(f"season {outcome.name}: the secret fits the commitment; published in {outcome.folder}")
-    for entry_id, refusal in outcome.refused:
-        say(f"[red]refused[/] {escape(entry_id)}: {escape(refusal)}")
-    say(f"{outcome.accepted} entries replayed")
-    if outcome.refused:
-        raise TurngymError(f"{len(outcome.refused)} entries of the season do not replay.")
-
-
-def _write_reference(name: str, suite: Suite, folder: Path) -> None:
-    """Play a reference row; an older one in the folder is replaced when it is whole."""
-    with reporter().bar(f"{name} on {suite.id}") as bar:
-        episodes = list(scripted_episodes(name, suite, 0, bar))
-    if folder.exists():
-        shutil.rmtree(folder)
-    write_entry(folder, reference_manifest(name, suite), episodes)
-
-
 def _show_verdict(entry: Path, verdict: Verdict) -> None:
     if verdict.scores is not None and verdict.manifest is not None:
         say(
@@ -568,7 +340,7 @@ def _database(word: str | None) -> Path:
 
 _RUNNERS: dict[type, Callable[[Any], None]] = {
     Verify: check_entries,
-    Reference: write_references,
+    references.Command: references.run,
     rerun.Command: rerun.run,
     Index: rebuild_index,
     Table: show_boards,
@@ -576,27 +348,10 @@ _RUNNERS: dict[type, Callable[[Any], None]] = {
     freeze.Command: freeze.run,
     Key: make_key,
     Build: write_site,
-    Serve: run_server,
-    Token: issue_token,
-    Season: start_season,
-    Reveal: end_season,
+    **leaderboard_server.RUNNERS,
 }
 
 
 def run(command: Command) -> None:
     """Run the subcommand that the options belong to."""
     _RUNNERS[type(command)](command)
-
-
-def reference_manifest(name: str, suite: Suite) -> Manifest:
-    """Return the description of a reference row: expert, random or null."""
-    return make_manifest(
-        suite,
-        name=name,
-        organisation=RESERVED,
-        board="agents",
-        description=_DESCRIPTIONS[name],
-        card=ModelCard(model=name, recipe="scripted"),
-        licence="Apache-2.0",
-        reference=name,
-    )
