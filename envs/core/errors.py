@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 class TurngymError(Exception):
-    """Root of every error that turngym raises on purpose."""
+    """Root of every error that turngym raises on purpose.
+
+    Errors are sent between processes, also of those whose constructor takes other arguments than
+    the message that it writes of them.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self, OSError):  # which knows more than its arguments and attributes
+            return super().__reduce__()  # pyright: ignore[reportReturnType]
+        return _restore, (type(self), self.args, dict(vars(self)))
+
+
+def _restore(
+    cls: type[TurngymError], args: tuple[object, ...], state: Mapping[str, Any]
+) -> TurngymError:
+    """Return an error that was pickled, without calling its constructor."""
+    error = cls.__new__(cls, *args)
+    vars(error).update(state)
+    return error
 
 
 class UnknownNameError(TurngymError, ValueError):
@@ -19,17 +38,24 @@ class UnknownNameError(TurngymError, ValueError):
         known: The names that exist; the nearest one is suggested.
         where: What refused it (an environment id, a command); empty when obvious.
         hidden: Names that exist as well and may be suggested, but are not listed.
+
+    Gymnasium's processes raise an error as its class called with the error alone, so ``kind`` may
+    be an error of this class, which is made again.
     """
 
     def __init__(
         self,
-        kind: str,
-        name: object,
-        known: Iterable[object],
+        kind: str | UnknownNameError,
+        name: object = "",
+        known: Iterable[object] = (),
         where: str = "",
         *,
         hidden: Iterable[object] = (),
     ) -> None:
+        if isinstance(kind, UnknownNameError):
+            super().__init__(*kind.args)
+            vars(self).update(vars(kind))
+            return
         names = [str(k) for k in known]
         lowered = {n.lower(): n for n in reversed([*names, *map(str, hidden)])}
         near = difflib.get_close_matches(str(name).lower(), list(lowered), n=1, cutoff=0.4)

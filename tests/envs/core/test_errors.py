@@ -1,0 +1,57 @@
+"""Errors say what went wrong, in whichever process it did."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import gymnasium as gym
+import pytest
+
+import turngym.envs  # noqa: F401 - registers
+from turngym.envs.core.errors import (
+    BadValueError,
+    DataError,
+    EnvFault,
+    MissingExtraError,
+    TurngymError,
+    UnknownNameError,
+)
+from turngym.envs.testing.harness import ConformanceError
+from turngym.envs.tools.retrieval.http import RetrieverError
+
+ERRORS = [
+    BadValueError("settings: n is 0; expected at least 1."),
+    DataError("file.jsonl:3: no answers."),
+    EnvFault("the grader failed"),
+    UnknownNameError("split", "tran", ["train", "dev"], "SearchQA-v0"),
+    MissingExtraError("Parquet", "pyarrow", "data"),
+    ConformanceError("Mine-v0", "nothing breaks", "it broke"),
+    RetrieverError(13, "no permission", "index.npy"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_an_error_survives_a_pickle_and_a_copy(error: TurngymError) -> None:
+    for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)
+
+
+def test_notes_travel_along() -> None:
+    error = UnknownNameError("recipe", "gppo", ["grpo"])
+    error.add_note("in the process of copy 3")
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["in the process of copy 3"]
+
+
+def test_an_error_in_gymnasium_s_processes_is_raised_as_itself() -> None:
+    envs = gym.make_vec(
+        "Password-v0",
+        num_envs=2,
+        vectorization_mode="async",
+        vector_kwargs={"shared_memory": False},
+    )
+    with pytest.raises(UnknownNameError, match="unknown reset option 'tsk'"):
+        envs.reset(seed=0, options={"tsk": 3})
+    envs.close()
