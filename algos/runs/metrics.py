@@ -1,7 +1,8 @@
 """The metric keys that a run may log, declared in one table: ``stage/quantity_unit``.
 
 A ``*`` in a key stands for one free segment (the name of a reward term, of an evaluation set).
-Logging a key that is not declared raises, so that names never drift apart between runs.
+Logging a key that is not declared raises, so that names never drift apart between runs. A plugin
+declares the keys of its own parts with :func:`declare_metric`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _EVALUATION: Mapping[str, str] = {
 }
 """Keys of one way of decoding, without the name of the set."""
 
-METRICS: Mapping[str, str] = {
+METRICS: dict[str, str] = {
     # what the policy did in this step's rollouts, as sampled
     "rollout/groups": "groups (tasks) played",
     "rollout/paths": "paths played to an end, those of groups that a filter leaves out included",
@@ -154,9 +155,40 @@ OF_SAMPLING = frozenset(
 )
 """Keys that say nothing of actions which the policy did not sample, and are left out there."""
 
+_ADVICE = (
+    "One of a credit rule or a loss of your own is declared beside it: "
+    "turngym.algos.runs.metrics.declare_metric(key, meaning)."
+)
+_OWN_KEY = re.compile(r"(credit|loss)/[a-z][a-z0-9_]*")
 _PATTERNS = tuple(
     re.compile(re.escape(key).replace(r"\*", r"[^/]+") + r"\Z") for key in METRICS if "*" in key
 )
+
+
+def declare_metric(key: str, meaning: str) -> None:
+    """Declare what a credit rule or a loss of your own logs, before a run begins.
+
+    A rule's ``Credits.metrics`` are logged under ``credit/NAME``, a loss's ``LossOut.metrics``
+    under ``loss/NAME``.
+
+    Args:
+        key: ``credit/NAME`` or ``loss/NAME``, the name in lower case with its unit at the end
+            (``_frac``, ``_mean``, ``_nats``).
+        meaning: What it is, in a few words.
+
+    Raises:
+        BadValueError: A key of another form, or one that is declared with another meaning.
+    """
+    if not _OWN_KEY.fullmatch(key):
+        raise BadValueError(
+            f"declare_metric: the key is {key!r}; expected credit/NAME or loss/NAME, the name of "
+            "lower-case letters, digits and _."
+        )
+    if METRICS.setdefault(key, meaning) != meaning:
+        raise BadValueError(
+            f"declare_metric: {key!r} is declared already ({METRICS[key]}); choose another name."
+        )
+    _declared.cache_clear()
 
 
 @lru_cache(maxsize=4096)
@@ -173,7 +205,7 @@ def checked(row: Mapping[str, float]) -> dict[str, float]:
     """
     for key, value in row.items():
         if not _declared(key):
-            raise UnknownNameError("metric", key, METRICS, "metrics")
+            raise UnknownNameError("metric", key, METRICS, "metrics", advice=_ADVICE)
         if not math.isfinite(value):
             raise BadValueError(f"metrics: {key} is {value}; expected a finite number.")
     return {key: float(value) for key, value in row.items()}

@@ -38,6 +38,7 @@ class UnknownNameError(TurngymError, ValueError):
         known: The names that exist; the nearest one is suggested.
         where: What refused it (an environment id, a command); empty when obvious.
         hidden: Names that exist as well and may be suggested, but are not listed.
+        advice: What else can be done, a sentence at the end of the message.
 
     Gymnasium's processes raise an error as its class called with the error alone, so ``kind`` may
     be an error of this class, which is made again.
@@ -51,6 +52,7 @@ class UnknownNameError(TurngymError, ValueError):
         where: str = "",
         *,
         hidden: Iterable[object] = (),
+        advice: str = "",
     ) -> None:
         if isinstance(kind, UnknownNameError):
             super().__init__(*kind.args)
@@ -62,7 +64,8 @@ class UnknownNameError(TurngymError, ValueError):
         hint = f" Did you mean {lowered[near[0]]!r}?" if near else ""
         listed = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
         place = f"{where}: " if where else ""
-        super().__init__(f"{place}unknown {kind} {str(name)!r}.{hint} Known: {listed or 'none'}.")
+        message = f"{place}unknown {kind} {str(name)!r}.{hint} Known: {listed or 'none'}."
+        super().__init__(f"{message} {advice}" if advice else message)
         self.kind = kind
         self.name = name
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from turngym.algos.runs.metrics import METRICS, checked, without_times
+from turngym.algos.runs import metrics
+from turngym.algos.runs.metrics import METRICS, checked, declare_metric, without_times
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 
@@ -39,3 +40,28 @@ def test_keys_are_stage_and_quantity_with_a_description() -> None:
 def test_only_times_may_differ_between_repetitions() -> None:
     row = {"step": 1, "time/step_s": 2.0, "update/loss": 0.1}
     assert without_times(row) == {"step": 1, "update/loss": 0.1}
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of one's own, which nothing else sees."""
+    monkeypatch.setattr(metrics, "METRICS", dict(METRICS))
+    metrics._declared.cache_clear()
+
+
+@pytest.mark.usefixtures("table")
+def test_a_rule_of_one_s_own_declares_what_it_reports() -> None:
+    with pytest.raises(UnknownNameError, match="declare_metric"):
+        checked({"credit/median_mean": 0.5})
+    for _ in range(2):  # a plugin may be loaded twice
+        declare_metric("credit/median_mean", "mean of the groups' medians")
+    assert checked({"credit/median_mean": 0.5}) == {"credit/median_mean": 0.5}
+    with pytest.raises(BadValueError, match="declared already"):
+        declare_metric("credit/median_mean", "something else")
+
+
+@pytest.mark.parametrize("key", ["mine", "rollout/mine", "credit/Mine", "loss/a/b", "loss/*"])
+def test_keys_of_another_form_are_refused(key: str) -> None:
+    with pytest.raises(BadValueError, match=r"expected credit/NAME or loss/NAME"):
+        declare_metric(key, "a number")
+    assert key not in METRICS
