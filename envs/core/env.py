@@ -34,7 +34,14 @@ from .episode import (
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import load_expert
-from .reports import finite_metrics, finite_terms, json_debug_info, sum_terms
+from .reports import (
+    check_begun,
+    check_outcome,
+    finite_metrics,
+    finite_terms,
+    json_debug_info,
+    sum_terms,
+)
 from .settings import check_integer, check_settings
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
@@ -136,6 +143,14 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """True if every task has accepted answers, which :meth:`gold_answers` returns."""
     sessions: bool = False
     """True if actions may ask for sessions: contexts of their own within the episode."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse one text as ``stop``: each of its characters would end an action."""
+        super().__init_subclass__(**kwargs)
+        if isinstance(cls.stop, str):
+            raise TypeError(
+                f"{cls.__name__}.stop is {cls.stop!r}; expected texts: ({cls.stop!r},)."
+            )
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
         """Reject settings that the constructor does not take, naming the nearest."""
@@ -334,7 +349,9 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         if seed is None:
             seed = int(self.np_random.integers(SEED_RANGE))
         random = EpisodeRandom(seed)
-        state, observation = self.begin(task, random)
+        begun = self.begin(task, random)
+        check_begun(begun, type(self).__name__)
+        state, observation = begun
         self._episode = Episode(task, state, random, observation)
         return observation, self._info(self._episode)
 
@@ -504,11 +521,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return self._close(episode, action, played)
 
     def _close(self, episode: Episode[S], action: str, played: Any) -> FiveTuple:
-        if not isinstance(played, Outcome):
-            raise TypeError(
-                f"{type(self).__name__}.play returned a {type(played).__name__}; return an "
-                "Outcome or a generator of Call objects that returns one."
-            )
+        check_outcome(played, type(self).__name__)
         try:
             terms, reward = self._settle(episode, played)
             episode.steps.append(Step(episode.observation, action, reward, episode.session))

@@ -1,4 +1,4 @@
-"""What an environment reports of an episode, checked where it is taken.
+"""What an environment answers and reports of an episode, checked where it is taken.
 
 Rewards are trained on, metrics are averaged and debug info is written as JSON, much later and for
 many episodes at once: a value that cannot be would end a run there, and nobody could say which
@@ -12,9 +12,54 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from .episode import Outcome
 from .errors import EnvFault
 
 _PLAIN = (str, int, float, bool, type(None))
+_STATUSES = ("running", "solved", "failed", "truncated")
+
+
+def check_begun(begun: Any, name: str) -> None:
+    """Check what ``begin`` returned.
+
+    Raises:
+        TypeError: No pair of state and text; ``name`` is that of the environment's class.
+    """
+    if type(begun) is not tuple or len(begun) != 2:
+        given = f"{len(begun)} values" if type(begun) is tuple else f"a {type(begun).__name__}"
+        raise TypeError(f"{name}.begin returned {given}; return the state and the observation.")
+    if not isinstance(begun[1], str):
+        raise TypeError(
+            f"{name}.begin: the observation is a {type(begun[1]).__name__}; expected text (str)."
+        )
+
+
+def check_outcome(played: Any, name: str) -> None:
+    """Check what ``play`` returned.
+
+    Raises:
+        TypeError: No outcome, or one of other parts; ``name`` is that of the environment's class.
+    """
+    if not isinstance(played, Outcome):
+        raise TypeError(
+            f"{name}.play returned a {type(played).__name__}; return an Outcome or a generator of "
+            "Call objects that returns one."
+        )
+    if not isinstance(played.observation, str):
+        raise TypeError(
+            f"{name}.play: the observation is a {type(played.observation).__name__}; expected text "
+            "(str)."
+        )
+    if played.status not in _STATUSES:
+        raise TypeError(
+            f"{name}.play: the status is {played.status!r}; expected one of "
+            f"{', '.join(_STATUSES)} (Outcome.move, Outcome.solved, … set it)."
+        )
+    if not isinstance(played.terms, Mapping):
+        raise TypeError(
+            f"{name}.play: the reward is {played.terms!r:.200}; expected its parts by name, such "
+            "as {'outcome': 1.0}."
+        )
 
 
 def finite_metrics(metrics: Mapping[str, Any], where: str) -> dict[str, float]:
@@ -25,8 +70,14 @@ def finite_metrics(metrics: Mapping[str, Any], where: str) -> dict[str, float]:
         where: The environment and its task, for the message.
 
     Raises:
+        TypeError: They have no names.
         EnvFault: One is no finite number.
     """
+    if not isinstance(metrics, Mapping):
+        raise TypeError(
+            f"{where}: metrics() is {metrics!r:.200}; expected numbers by name, such as "
+            "{'em': 1.0}."
+        )
     advice = "Leave a metric out where it does not apply."
     return {
         name: _read_finite(value, f"{where}: metrics()[{name!r}]", advice)

@@ -131,12 +131,17 @@ def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
 
     Raises:
         UnknownNameError: There is no such split.
-        BadValueError: The split is empty.
+        BadValueError: The split is empty, or its size is no number of tasks.
     """
     sizes = source.sizes()
     if not isinstance(split, str) or split not in sizes:
         raise UnknownNameError("split", str(split), sizes, where)
     size = sizes[split]
+    if size is not None and (not isinstance(size, (int, np.integer)) or size < 0):
+        raise BadValueError(
+            f"{where}: sizes() says {size!r} for split {split!r}; expected a number of tasks, or "
+            "None for a split without end."
+        )
     if size == 0:
         raise BadValueError(f"{where}: split {split!r} holds no task; choose another split.")
     return size

@@ -68,7 +68,8 @@ def expert_reaches_the_top(lab: Lab) -> str | None:
         if play.status != "solved" or play.earned < high - _TINY:
             raise LawViolation(
                 f"task {task.id!r}: status {play.status!r}, return {play.earned} after "
-                f"{len(play.steps)} turns; expected solved with {high}"
+                f"{len(play.steps)} turns; expected solved with {high}. Where the best return "
+                "differs from task to task, set open_ended = True, or divide by the task's best"
             )
     return None
 
@@ -178,8 +179,12 @@ def _take_debug_info(lab: Lab, env: Any) -> None:
 
 
 def texts_are_in_the_space(lab: Lab) -> None:
-    """Every observation lies in the observation space."""
-    space = lab.env.observation_space
+    """Every observation lies in the observation space; instructions and stops are texts."""
+    space, stop = lab.env.observation_space, lab.text_env.stop
+    if not space.contains(lab.text_env.instructions):
+        raise LawViolation(f"instructions {lab.text_env.instructions!r:.200} are not in {space}")
+    if isinstance(stop, str) or not all(isinstance(text, str) and text for text in stop):
+        raise LawViolation(f"stop is {stop!r:.200}; expected a tuple of texts that are not empty")
     for play in _play_sample(lab):
         for turn, text in enumerate([play.observation, *(s.observation for s in play.steps)]):
             if not space.contains(text):

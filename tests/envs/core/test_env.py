@@ -246,6 +246,54 @@ def test_a_reward_that_no_float_holds_is_a_broken_grader() -> None:
     assert f"Lavish, task {info['task_id']}, turn 1: reward terms" in observation
 
 
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (Outcome.move(None), "the observation is a NoneType; expected text"),  # type: ignore
+        (Outcome.solved("", 1.0), "the reward is 1.0; expected its parts by name"),  # type: ignore
+        (Outcome("", "won"), "the status is 'won'; expected one of running, solved"),  # type: ignore
+    ],
+)
+def test_an_outcome_of_other_parts_is_named(outcome: Outcome, message: str) -> None:
+    class Careless(Guess):
+        def play(self, episode, action):
+            return outcome
+
+    with pytest.raises(TypeError, match=rf"^Careless\.play: {message}"):
+        started(Careless).step("")
+
+
+@pytest.mark.parametrize(
+    ("begun", "message"),
+    [
+        ("text alone", "begin returned a str; return the state and the observation"),
+        (("state", "text", {}), "begin returned 3 values; return the state and"),
+        (("state", 5), "begin: the observation is a int; expected text"),
+    ],
+)
+def test_begin_must_give_a_state_and_a_text(begun: Any, message: str) -> None:
+    class Careless(Guess):
+        def begin(self, task, random):
+            return begun
+
+    with pytest.raises(TypeError, match=rf"^Careless\.{message}"):
+        started(Careless)
+
+
+def test_metrics_must_have_names() -> None:
+    class Careless(Guess):
+        def metrics(self, episode):
+            return 3
+
+    with pytest.raises(TypeError, match=r"task dev/3: metrics\(\) is 3; expected numbers by name"):
+        started(Careless).step(RIGHT)
+
+
+def test_a_text_is_no_tuple_of_stops() -> None:
+    with pytest.raises(TypeError, match=re.escape("OneStop.stop is '</a>'; expected texts")):
+        type("OneStop", (Guess,), {"stop": "</a>"})
+
+
 def test_sessions_are_told() -> None:
     env = started(SessionGuess)
     info = env.step(guess(0))[4]

@@ -87,3 +87,9 @@ def test_the_digest_is_of_the_content() -> None:
     one, two = Secrets().task("dev", 1), Secrets().task("dev", 1)
     assert one.digest == two.digest
     assert Task(one.id, one.split, one.index, Secret(9, 0, 9)).digest != one.digest
+
+
+@pytest.mark.parametrize("size", [-3, "all", 2.5])
+def test_a_size_is_a_number_of_tasks(size: object) -> None:
+    with pytest.raises(BadValueError, match=r"sizes\(\) says .* split 'dev'; expected a number"):
+        get_split_size(Sized(dev=size), "dev", "Test-v0")  # type: ignore[arg-type]

@@ -96,6 +96,27 @@ def test_a_slow_processor_may_take_longer_in_linear_time(monkeypatch: pytest.Mon
         law(Lab(Guess, 2))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [("stop", "</guess>", "expected a tuple of texts"), ("instructions", None, "are not in")],
+)
+def test_instructions_and_stops_are_texts(name: str, value: object, message: str) -> None:
+    lab = Lab(Guess, 2)
+    setattr(lab.text_env, name, value)
+    with pytest.raises(LawViolation, match=message):
+        LAWS["texts are in the space"](lab)
+
+
+def test_an_expert_below_the_top_is_told_of_open_ends() -> None:
+    class Halved(Guess):
+        def judge(self, episode, number):
+            outcome = super().judge(episode, number)
+            return outcome._replace(terms={name: 0.5 for name in outcome.terms})
+
+    with pytest.raises(LawViolation, match="open_ended = True"):
+        LAWS["the expert reaches the top"](Lab(Halved, 2))
+
+
 def test_every_law_has_a_world_that_breaks_it() -> None:
     assert {law for law, _ in BROKEN} == set(LAWS) - {"fork through wrappers"}
 
