@@ -90,10 +90,11 @@ class MissingExtraError(TurngymError, ImportError):
     """An optional dependency is missing; the message names the extra to install."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
+        quoted = package if package.replace("-", "").replace("_", "").isalnum() else f"'{package}'"
         super().__init__(
             f"{what} needs the package {package!r}, which is not installed. "
             f"Install it with: pip install 'turngym[{extra}]' (no index has turngym: pip takes the "
-            f"extra from the one that is installed here), or pip install {package}"
+            f"extra from the one that is installed here), or pip install {quoted}"
         )
 
 

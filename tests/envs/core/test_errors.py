@@ -55,3 +55,11 @@ def test_an_error_in_gymnasium_s_processes_is_raised_as_itself() -> None:
     with pytest.raises(UnknownNameError, match="unknown reset option 'tsk'"):
         envs.reset(seed=0, options={"tsk": 3})
     envs.close()
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [("faiss-cpu", "pip install faiss-cpu"), ("mcp>=2", "pip install 'mcp>=2'")],
+)
+def test_a_shell_takes_the_command_as_it_stands(package: str, command: str) -> None:
+    assert str(MissingExtraError("This", package, "all")).endswith(f"or {command}")
