@@ -162,12 +162,15 @@ def check_match(model: Any, tokenizer: Any) -> None:
         BadValueError: The model's vocabulary is smaller than the tokenizer's.
     """
     rows = int(model.get_input_embeddings().num_embeddings)
-    top = max(tokenizer.get_vocab().values(), default=-1)
+    known = tokenizer.get_vocab()
+    top = max(known.values(), default=-1)
     if top >= rows:
+        beyond = [token for token, at in sorted(known.items(), key=lambda e: e[1]) if at >= rows]
         raise BadValueError(
-            f"the tokenizer has ids up to {top}, the model's vocabulary only {rows} rows: they do "
-            f"not belong together. Load both from one folder, or call "
-            f"model.resize_token_embeddings({top + 1}) and train the new rows."
+            f"the tokenizer has ids up to {top}, the model's vocabulary only {rows} rows (beyond: "
+            f"{', '.join(map(repr, beyond[:3]))}): they do not belong together. Load both from one "
+            f"folder; where its files have fewer tokens, {type(tokenizer).__name__} adds some of "
+            f"its own. Or call model.resize_token_embeddings({top + 1}) and train the new rows."
         )
 
 

@@ -91,6 +91,11 @@ def test_end_of_text_token(tmp_path: Path) -> None:
 def test_vocabulary_and_context() -> None:
     with pytest.raises(BadValueError, match="vocabulary only 300 rows"):
         check_match(model("Qwen2", vocab_size=300), byte_level())
+    more = byte_level()
+    more.add_special_tokens({"additional_special_tokens": ["<|extra|>"]})
+    rows = len(more) - 1
+    with pytest.raises(BadValueError, match=rf"only {rows} rows \(beyond: '<\|extra\|>'\)"):
+        check_match(model("Qwen2", vocab_size=rows), more)
     check_context(model("Qwen2"), 160)
     with pytest.raises(
         BadValueError, match="max_context is 161; expected at least 2 and at most 160"
