@@ -91,6 +91,11 @@ ONE_GRADIENT: Mapping[str, SameGradient] = {
 """Recipes whose whole update, with their small settings and on the same rollouts, has a cosine of
 more than .99 with another recipe's: where such rows differ in a table, the rollouts differ."""
 
+_ADVICE = (
+    "One of your own is known once its file is imported: --plugin FILE on the command line, and "
+    "beside --config too."
+)
+
 RECIPES: dict[str, Entry] = {}
 _ALIASES = {"pasasession": "pasa"}
 
@@ -104,10 +109,17 @@ def find_recipe(name: str) -> tuple[str, Entry]:
 
     Raises:
         UnknownNameError: No such recipe; the nearest is named.
+        BadValueError: Something else than a name.
     """
+    if not isinstance(name, str):
+        raise BadValueError(
+            f"recipe: got a {type(name).__name__}; expected the name of a registered one "
+            "(@recipe registers a function under its name). A recipe as a value goes into "
+            "turngym.algos.train, as TrainConfig(recipe=...)."
+        )
     plain = _ALIASES.get(_plain(name), _plain(name))
     if plain not in RECIPES:
-        raise UnknownNameError("recipe", name, RECIPES)
+        raise UnknownNameError("recipe", name, RECIPES, advice=_ADVICE)
     return plain, RECIPES[plain]
 
 

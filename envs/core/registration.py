@@ -148,6 +148,11 @@ class EnvironmentSpec:
 
 REMOTE = "turngym.envs.wrappers.season_env:remote_env"
 """What makes the environments of a sealed season."""
+_ADVICE = (
+    "One of your own is known once its module is imported: MODULE:Id-v0 in place of the id, or "
+    "--plugin FILE on the command line."
+)
+
 _SPECS: dict[str, EnvironmentSpec] = {}
 _INSTALLED = "installed"
 """Stands for a module in the entry points of environments whose package is not loaded yet."""
@@ -297,5 +302,5 @@ def find_environment(env_id: str) -> EnvironmentSpec:
         discover()
     if env_id not in _SPECS:
         every = all_ids(hidden=True)
-        raise UnknownNameError("environment", env_id, all_ids(), hidden=every)
+        raise UnknownNameError("environment", env_id, all_ids(), hidden=every, advice=_ADVICE)
     return _SPECS[env_id]

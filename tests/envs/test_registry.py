@@ -43,6 +43,8 @@ def test_search_qa_is_listed_and_hidden_worlds_only_on_request() -> None:
 def test_an_unknown_id_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'SearchQA-v0'"):
         find_environment("SerchQA-v0")
+    with pytest.raises(UnknownNameError, match=r"MODULE:Id-v0 .* --plugin FILE"):
+        find_environment("Mine-v0")
     with pytest.raises(gym.error.NameNotFound, match="SearchQA"):
         gym.make("SerchQA-v0")
 

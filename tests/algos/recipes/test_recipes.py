@@ -250,3 +250,13 @@ def test_optim_refuses_what_cannot_be() -> None:
                 Optim(**{f.name: -1})
     with pytest.raises(BadValueError, match="betas"):
         Optim(betas=(0.9, 1.0))
+
+
+def test_a_recipe_that_is_not_known_is_perhaps_a_plugin_s() -> None:
+    with pytest.raises(UnknownNameError, match="--plugin FILE"):
+        make_recipe("mine")
+
+
+def test_a_recipe_as_a_value_is_no_name() -> None:
+    with pytest.raises(BadValueError, match=r"got a Recipe; expected the name .*TrainConfig"):
+        make_recipe(grpo())  # type: ignore[arg-type]
