@@ -42,8 +42,9 @@ MODES: Mapping[str, tuple[str, ...]] = {
 class Command:
     """Fill the benchmark matrix, report or pack it, write its guide, or measure speed.
 
-    The same command again keeps what is finished and resumes what was interrupted. A matrix may be
-    filled in parts, on several machines: --report and --pack merge parts of one suite.
+    The same command again keeps what is finished, resumes what was interrupted and tries again what
+    failed; it ends with status 1 where a cell failed. A matrix may be filled in parts, on several
+    machines: --report and --pack merge parts of one suite.
 
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), lm
@@ -143,7 +144,11 @@ def fill(command: Command, suite: Suite) -> None:
 
     Raises:
         BadValueError: The machine, or the folder, does not fit the suite.
+        UnknownNameError: A recipe or an environment that is not registered.
+        SystemExit: With status 1, when a cell failed.
     """
+    from ...algos.recipes.registry import find_recipe
+    from ...envs.core.registration import find_environment
     from ..matrix.machine_info import check_gpus, visible_gpus
     from ..matrix.progress_view import view
     from ..matrix.reuse import reuse_results
@@ -151,6 +156,9 @@ def fill(command: Command, suite: Suite) -> None:
 
     suite.recipe(command.baseline)
     cells = suite.only(command.only)
+    for cell in cells:  # before anything is written: a plugin is easily forgotten
+        find_environment(suite.column(cell.column).id)
+        find_recipe(suite.recipe(cell.recipe).name)
     gpus = [] if suite.device == "cpu" else visible_gpus()
     if command.executor == "process" or command.ray_address is None:
         check_gpus(suite, gpus, command.workers if command.executor == "process" else None)
@@ -160,9 +168,13 @@ def fill(command: Command, suite: Suite) -> None:
         for source in reuse_results(suite, out, [Path(one) for one in command.reuse]):
             say(f"reused      {source}")
     board = run_matrix(suite, out, executor(command, out, gpus), view(), cells, only=command.only)
-    counts = ", ".join(f"{n} {state}" for state, n in sorted(board.counts().items()))
+    found = board.counts()
+    counts = ", ".join(f"{n} {state}" for state, n in sorted(found.items()))
     say(f"{counts}; {board.reused} were there before")
     report([out], out, command.baseline)
+    if found["failed"]:
+        say("failed cells have their reasons in the report; the same command tries them again")
+        raise SystemExit(1)
 
 
 def ask_oracle(command: Command, suite: Suite) -> None:

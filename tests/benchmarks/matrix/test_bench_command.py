@@ -13,6 +13,7 @@ from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.progress_view import footer, table
+from turngym.benchmarks.matrix.suite import Suite
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.benchmarks.speed import table as speed
 from turngym.envs.core.errors import DataError, UnknownNameError
@@ -113,6 +114,49 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["bench", *words]) == REFUSED
     assert "unknown recipe 'nobody'. Known: grpo, ppo" in capsys.readouterr().err
     assert not elsewhere.exists()
+
+
+@pytest.mark.parametrize(
+    ("suite", "says"),
+    [
+        (tiny(envs=["Mine-v0"]), "unknown environment 'Mine-v0'"),
+        (tiny(recipes=["grpo", "mine"]), "unknown recipe 'mine'"),
+    ],
+)
+def test_a_plugin_that_was_forgotten_is_told_before_anything_is_written(
+    suite: Suite, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite.write(tmp_path / "own.json")
+    out = tmp_path / "out"
+    assert main(["bench", "--suite", str(tmp_path / "own.json"), "--out", str(out)]) == REFUSED
+    said = capsys.readouterr().err.replace("\n", " ")
+    assert says in said
+    assert "--plugin" in said
+    assert not out.exists()
+
+
+def test_a_failed_cell_is_told_by_the_exit_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = tiny()
+
+    def fail(suite: Suite, out: Path, *_: object, **__: object) -> Board:
+        last = suite.cells[1]
+        one = make_result(suite, last, "failed", "ZeroDivisionError: mine")
+        layout = filled(out, suite, lambda cell: one if cell == last else [[1.0] * 4])
+        board = Board(suite, layout, suite.cells)
+        board.results[last.key] = one
+        return board
+
+    monkeypatch.setattr("turngym.benchmarks.matrix.run.run_matrix", fail)
+    suite.write(tmp_path / "own.json")
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "--suite", str(tmp_path / "own.json"), "--out", str(tmp_path / "out")])
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert "1 failed, 1 finished" in said
+    assert "tries them again" in said
+    assert (tmp_path / "out" / "report.md").is_file()
 
 
 def test_the_table_shows_every_state(tmp_path: Path) -> None:
