@@ -52,9 +52,11 @@ def test_a_reader_s_own_part_learns_with_the_commands_of_its_page(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
     text = (DOCS / page).read_text(encoding="utf-8")
-    (file,) = re.findall(r"Save\s+this\s+as\s+`(\w+\.py)`", text)
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    Path(file).write_text(code, encoding="utf-8")
+    for kind, ending in (("python", "py"), ("json", "json")):
+        files = re.findall(rf"Save\s+this\s+as\s+`(\w+\.{ending})`", text)
+        blocks = re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+        for file, code in zip(files, blocks, strict=True):
+            Path(file).write_text(code, encoding="utf-8")
     for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
         for line in block.splitlines():
             run(shlex.split(line))
