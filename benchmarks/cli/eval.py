@@ -28,7 +28,7 @@ from ...agents.prompting import (
     TextModel,
     prompting,
 )
-from ...agents.scripted import scripted, scripted_names
+from ...agents.scripted import scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
@@ -46,7 +46,7 @@ from ...algos.evaluation.result import SetScore
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.env import TextEnv
-from ...envs.core.errors import BadValueError, TurngymError
+from ...envs.core.errors import BadValueError, TurngymError, UnknownNameError
 from ..runtime.threads import prepare, prepare_for
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import output_file, values
@@ -199,8 +199,13 @@ def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
         return env, task_sets(env, command.split, command.n)
     if command.published is not None:
         raise BadValueError("--published: goes with --per-task, whose tables it chooses.")
-    whole = EvalConfig(name=command.split, env=env, split=command.split, n=command.n)
-    return env, file_sets(env, command.eval_data, command.n) or (whole,)
+    if command.eval_data:
+        return env, file_sets(env, command.eval_data, command.n)
+    sizes = text_env(env.prototype).source.sizes()
+    if command.split not in sizes:
+        advice = "Choose one with --split, or name files of questions with --eval-data NAME=FILE."
+        raise UnknownNameError("split", command.split, sizes, env.id, advice=advice)
+    return env, (EvalConfig(name=command.split, env=env, split=command.split, n=command.n),)
 
 
 def _made_for(command: Command) -> Mapping[str, Any]:

@@ -102,7 +102,8 @@ class Command:
         tokens: Stop after so many sampled tokens.
         calls: Stop after so many actions taken.
         minutes: Stop after so much time.
-        eval_split: Split that is evaluated before, during and after training; empty for none.
+        eval_split: Split that is evaluated before, during and after training; empty for none, as
+            where there is no split dev.
         eval_n: Tasks per evaluation.
         eval_data: Question files (or folders, of which the last split counts) to evaluate on
             instead, as name=file; searched in --corpus.
@@ -331,13 +332,12 @@ def _own_split(
     """Return the environment's own evaluation split, where it has one."""
     if not command.eval_split:
         return ()
-    if sizes.get(command.eval_split, 1) == 0:
-        report.note(
-            f"split {command.eval_split!r} holds no task: nothing is evaluated. "
-            "Give --eval-data NAME=FILE to do so."
-        )
-        return ()
     split = command.eval_split
+    missing = split not in sizes and split == Command.eval_split  # one file of questions is train
+    if missing or sizes.get(split, 1) == 0:
+        lack = f"there is no split {split!r}" if missing else f"split {split!r} holds no task"
+        report.note(f"{lack}: nothing is evaluated. Give --eval-data NAME=FILE to do so.")
+        return ()
     return (EvalConfig(name=split, env=env, split=split, n=command.eval_n),)
 
 

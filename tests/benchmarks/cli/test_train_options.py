@@ -32,7 +32,8 @@ from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.algos.training.settings import WarmStart as TrainedStart
 from turngym.benchmarks.cli import saved_config
 from turngym.benchmarks.cli.arguments import expand_dotted
-from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.cli.env_options import EnvOptions
+from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.cli.model_options import (
     fitting_size,
     lora,
@@ -48,7 +49,7 @@ from turngym.benchmarks.cli.train import (
 )
 from turngym.envs.core.env import TextEnv
 from turngym.envs.core.episode import Outcome
-from turngym.envs.core.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.noisy_expert import NoisyExpert
 from turngym.envs.core.registration import EnvironmentSpec, WarmStart, register_environment
 from turngym.envs.core.tasks import Task, parse_index
@@ -211,6 +212,39 @@ def test_small_models_take_small_settings(tiny_model: Path) -> None:
     large, _ = configure(Command(**options, small=False), Silent())
     assert small.recipe.optim.lr > large.recipe.optim.lr
     assert folder == Path("runs") / f"grpo-letters-{tiny_model.name}-seed0"
+
+
+def write_questions(folder: Path) -> EnvOptions:
+    """A file of questions, which is the split train alone, and one of passages."""
+    asked = {"id": "q0", "question": "Who painted it?", "golden_answers": ["Pia Clay"]}
+    (folder / "asked.jsonl").write_text(json.dumps(asked) + "\n")
+    passage = {"id": "0", "contents": "It\nPia Clay painted it."}
+    (folder / "passages.jsonl").write_text(json.dumps(passage) + "\n")
+    return EnvOptions(data=str(folder / "asked.jsonl"), corpus=str(folder / "passages.jsonl"))
+
+
+def test_a_file_of_questions_is_trained_on_and_not_evaluated(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    short = replace(write_questions(tmp_path), env_arg=("prompt=none", "max_turns=2"))
+    options: dict[str, Any] = {"env": "SearchQA-v0", "env_options": short}
+    notes = Notes()
+    config, _ = configure(Command(**options, model=str(tiny_model)), notes)
+    assert config.evals == ()
+    assert any("no split 'dev': nothing is evaluated" in line for line in notes.said)
+    config, _ = configure(Command(**options, model=str(tiny_model), eval_split="tset"), Silent())
+    with pytest.raises(UnknownNameError, match="unknown split 'tset'"):
+        config.evals[0].make()
+
+
+def test_eval_names_the_options_that_choose_other_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = write_questions(tmp_path)
+    words = ["eval", "--env", "SearchQA-v0", "--agent", "random", "--data", str(given.data)]
+    assert main([*words, "--corpus", str(given.corpus)]) == REFUSED
+    said = capsys.readouterr().err.replace("\n", " ")
+    assert "unknown split 'dev'. Known: train. Choose one with --split" in said
 
 
 def test_folders_of_different_runs_have_different_names() -> None:
