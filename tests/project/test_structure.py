@@ -287,6 +287,16 @@ def test_every_data_file_is_installed() -> None:
     assert data - installed == set()
 
 
+def test_a_source_distribution_holds_what_the_readme_installs_with() -> None:
+    rules = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()
+    patterns = [p for rule in rules if rule.startswith("include ") for p in rule.split()[1:]]
+    packed = {file.name for pattern in patterns for file in ROOT.glob(pattern)}
+    read = (ROOT / "README.md").read_text() + (ROOT / "docs" / "installation.md").read_text()
+    named = set(re.findall(r"constraints[\w-]*\.txt|(?<=\()[A-Z]+\.(?:md|cff)(?=\))", read))
+    assert named <= packed
+    assert {"constraints.txt", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"} <= named
+
+
 def test_every_folder_with_source_is_a_package() -> None:
     bare = {
         str(p.parent.relative_to(ROOT))
