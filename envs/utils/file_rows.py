@@ -66,8 +66,9 @@ def parse_json_value(text: bytes, where: str, expected: str, *, lines: bool = Fa
         raise DataError(f"{where}: not UTF-8 ({error.reason}).") from None
     except json.JSONDecodeError as error:
         place = f"{where}:{error.lineno}" if lines else where
+        what = error.msg.removesuffix(" at")  # "Unterminated string starting at"
         raise DataError(
-            f"{place}: not JSON ({error.msg} at column {error.colno}); expected {expected}."
+            f"{place}: not JSON ({what} at column {error.colno}); expected {expected}."
         ) from None
     except (ValueError, RecursionError) as error:  # endless numbers, endless nesting
         raise DataError(f"{where}: JSON that cannot be read ({error}).") from None

@@ -103,3 +103,8 @@ def test_a_text_is_text(value: Any, message: str) -> None:
         get_text({"a": value}, "a", "f:1")
     with pytest.raises(DataError, match=r"column 'b' is missing. Columns: a"):
         get_text({"a": value}, "b", "f:1")
+
+
+def test_a_line_that_breaks_off_is_told_in_one_sentence() -> None:
+    with pytest.raises(DataError, match=r"\(Unterminated string starting at column 7\)"):
+        parse_json_value(b'{"a": "b', "file.jsonl", "one object per line")
