@@ -256,7 +256,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         Raises:
             EnvFault: One is none; names environment, task and metric.
         """
-        return finite_metrics(self.metrics(episode), self._where(episode))
+        return finite_metrics(self.metrics(episode), lambda: self._where(episode))
 
     def take_debug_info(self, episode: Episode[S]) -> dict[str, Any]:
         """Return :meth:`debug_info` as a dictionary.
@@ -264,7 +264,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         Raises:
             EnvFault: Something in it is no JSON data; names environment, task and entry.
         """
-        return json_debug_info(self.debug_info(episode), self._where(episode))
+        return json_debug_info(self.debug_info(episode), lambda: self._where(episode))
 
     def baselines(self) -> Mapping[str, Callable[[int], Policy]]:
         """Return scripted policies by name, each made from a seed.
@@ -540,13 +540,17 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     def _settle(self, episode: Episode[S], outcome: Outcome) -> tuple[dict[str, float], float]:
         """Settle the status and return the reward's terms and their sum."""
-        where = f"{self._where(episode)}, turn {episode.turn}"
+
+        def where() -> str:
+            return f"{self._where(episode)}, turn {episode.turn}"
+
         terms = finite_terms(outcome.terms, where)
         episode.status = outcome.status
         if outcome.status == "running" and episode.turn >= self.max_turns:
             episode.status = "truncated"
         if episode.status == "truncated":
-            extra = finite_terms(self.truncation_reward(episode), f"{where}, truncation_reward()")
+            given = self.truncation_reward(episode)
+            extra = finite_terms(given, lambda: f"{where()}, truncation_reward()")
             for name, value in extra.items():
                 terms[name] = terms.get(name, 0.0) + value
         return terms, sum_terms(terms, where)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .episode import Outcome
@@ -62,12 +62,16 @@ def check_outcome(played: Any, name: str) -> None:
         )
 
 
-def finite_metrics(metrics: Mapping[str, Any], where: str) -> dict[str, float]:
+Where = Callable[[], str]
+"""The environment, its task and the like for a message; made only for one, which is seldom."""
+
+
+def finite_metrics(metrics: Mapping[str, Any], where: Where) -> dict[str, float]:
     """Return metrics as floats.
 
     Args:
         metrics: As the environment gave them.
-        where: The environment and its task, for the message.
+        where: The environment and its task.
 
     Raises:
         TypeError: They have no names.
@@ -75,34 +79,40 @@ def finite_metrics(metrics: Mapping[str, Any], where: str) -> dict[str, float]:
     """
     if not isinstance(metrics, Mapping):
         raise TypeError(
-            f"{where}: metrics() is {metrics!r:.200}; expected numbers by name, such as "
+            f"{where()}: metrics() is {metrics!r:.200}; expected numbers by name, such as "
             "{'em': 1.0}."
         )
-    advice = "Leave a metric out where it does not apply."
-    return {
-        name: _read_finite(value, f"{where}: metrics()[{name!r}]", advice)
-        for name, value in metrics.items()
-    }
+    found = {name: _as_float(value) for name, value in metrics.items()}
+    for name, number in found.items():
+        if not math.isfinite(number):
+            raise EnvFault(
+                f"{where()}: metrics()[{name!r}] is {metrics[name]!r:.200}; expected a finite "
+                "number. Leave a metric out where it does not apply."
+            )
+    return found
 
 
-def finite_terms(terms: Mapping[str, Any], where: str) -> dict[str, float]:
+def finite_terms(terms: Mapping[str, Any], where: Where) -> dict[str, float]:
     """Return the terms of a reward as floats.
 
     Args:
         terms: As the environment gave them.
-        where: The environment, its task and the turn, for the message.
+        where: The environment, its task and the turn.
 
     Raises:
         EnvFault: One is no finite number.
     """
-    advice = "Leave a term out where it does not apply."
-    return {
-        name: _read_finite(value, f"{where}: reward term {name!r}", advice)
-        for name, value in terms.items()
-    }
+    found = {name: _as_float(value) for name, value in terms.items()}
+    for name, number in found.items():
+        if not math.isfinite(number):
+            raise EnvFault(
+                f"{where()}: reward term {name!r} is {terms[name]!r:.200}; expected a finite "
+                "number. Leave a term out where it does not apply."
+            )
+    return found
 
 
-def sum_terms(terms: Mapping[str, float], where: str) -> float:
+def sum_terms(terms: Mapping[str, float], where: Where) -> float:
     """Return the reward of finite terms.
 
     Raises:
@@ -112,27 +122,25 @@ def sum_terms(terms: Mapping[str, float], where: str) -> float:
         return math.fsum(terms.values())
     except OverflowError as error:
         raise EnvFault(
-            f"{where}: reward terms {dict(terms)} come to more than a float can hold; expected "
+            f"{where()}: reward terms {dict(terms)} come to more than a float can hold; expected "
             "finite numbers with a finite sum."
         ) from error
 
 
-def _read_finite(value: Any, what: str, advice: str) -> float:
+def _as_float(value: Any) -> float:
+    """Return a number as a float; nan for what is none."""
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise EnvFault(f"{what} is {value!r:.200}; expected a finite number. {advice}")
-    return number
+        return math.nan
 
 
-def json_debug_info(info: Mapping[str, Any], where: str) -> dict[str, Any]:
+def json_debug_info(info: Mapping[str, Any], where: Where) -> dict[str, Any]:
     """Return debug info as a dictionary that can be written as JSON.
 
     Args:
         info: As the environment gave it.
-        where: The environment and its task, for the message.
+        where: The environment and its task.
 
     Raises:
         EnvFault: Something in it cannot be written.
@@ -145,7 +153,7 @@ def json_debug_info(info: Mapping[str, Any], where: str) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         entry, value = _first_unwritable(found) or ("", info)
         raise EnvFault(
-            f"{where}: debug_info(){entry} is {value!r:.200}, a {type(value).__name__}; expected "
+            f"{where()}: debug_info(){entry} is {value!r:.200}, a {type(value).__name__}; expected "
             "JSON data: dictionaries with texts as keys, lists, texts, finite numbers of Python's "
             "own (float(x) makes one of NumPy's), bools and None."
         ) from error
