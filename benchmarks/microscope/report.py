@@ -152,6 +152,8 @@ class Column:
         note: What it says, a sentence.
         ceiling: Measure that holds the best value that the noise of the truth allows.
         percent: Shown in percent.
+        least: Least value that the measure can have; None where it has none.
+        most: The greatest, likewise.
     """
 
     key: str
@@ -159,6 +161,8 @@ class Column:
     note: str
     ceiling: str = ""
     percent: bool = False
+    least: float | None = None
+    most: float | None = None
 
 
 TURNS = (
@@ -167,23 +171,31 @@ TURNS = (
         title="rank",
         note="Rank correlation of credit and truth within groups; 0 is chance, 1 the right order.",
         ceiling="rank_ceiling",
+        least=-1,
+        most=1,
     ),
     Column(
         key="rank_in_state",
         title="rank, same state",
         note="The same among turns of a group in one state; missing where no state came twice.",
+        least=-1,
+        most=1,
     ),
     Column(
         key="sign_low",
         title="sign, at least",
         note="Share of the advantage whose sign is right, at least; .5 is chance.",
         percent=True,
+        least=0,
+        most=1,
     ),
     Column(
         key="sign_high",
         title="at most",
         note="The same at most: the truth's noise hides the exact value.",
         percent=True,
+        least=0,
+        most=1,
     ),
     Column(
         key="explained",
@@ -197,6 +209,8 @@ TURNS = (
         title="silent groups",
         note="Groups in which all turns have one credit.",
         percent=True,
+        least=0,
+        most=1,
     ),
     Column(
         key="localisation",
@@ -205,6 +219,8 @@ TURNS = (
         "beside it the share of those turns.",
         ceiling="localisation_chance",
         percent=True,
+        least=0,
+        most=1,
     ),
 )
 GRADIENTS = (
@@ -213,38 +229,52 @@ GRADIENTS = (
         title="cosine, one group",
         note="Cosine of the gradients of credit and of truth, group by group, on the same actions.",
         ceiling="cosine_batch_ceiling",
+        least=-1,
+        most=1,
     ),
     Column(
         key="cosine_turns",
         title="turn by turn",
         note="The same with the gradients of turns taken as orthogonal.",
         ceiling="cosine_turns_ceiling",
+        least=-1,
+        most=1,
     ),
     Column(
         key="cosine_mean",
         title="all groups",
         note="Cosine of the sums over all groups, free of the noise of truth.",
+        least=-1,
+        most=1,
     ),
     Column(
         key="cosine_bias",
         title="bias alone",
         note="Cosine of the expected gradients, from products of different groups alone.",
+        least=-1,
+        most=1,
     ),
     Column(
         key="cosine_reference",
         title="one batch and the reference",
         note="Cosine of the gradients of a training batch and of the reference, the truth's "
         "expected gradient over other batches: the batch's luck is in it; one yardstick for all.",
+        least=-1,
+        most=1,
     ),
     Column(
         key="cosine_summed",
         title="all compared, and the reference",
         note="The same of the sum over all compared batches.",
+        least=-1,
+        most=1,
     ),
     Column(
         key="cosine_expected",
         title="expected, and the reference",
         note="The same of the expected gradient: bias against the reference alone.",
+        least=-1,
+        most=1,
     ),
     Column(
         key="reference_per_1k",
@@ -282,6 +312,23 @@ def show(value: Value | None, percent: bool = False) -> str:
     unit = "%" if percent else ""
     between = f" ({texts[1]} to {texts[2]})" if texts[1] else ""
     return f"{texts[0]}{unit}{between}"
+
+
+def show_cell(row: Row, column: Column) -> str:
+    """Return a row's measure as text; its interval ends where the measure does.
+
+    Student's interval of few units knows nothing of a measure's limits. What the correction for
+    noise has taken beyond one is shown as it is.
+    """
+    value = row.measures.get(column.key)
+    if value is not None and value.low95 is not None and value.high95 is not None:
+        low, high = value.low95, value.high95
+        if column.least is not None:
+            low = max(low, min(column.least, value.value))
+        if column.most is not None:
+            high = min(high, max(column.most, value.value))
+        value = value.model_copy(update={"low95": low, "high95": high})
+    return show(value, column.percent)
 
 
 def shown_columns(report: CreditReport, columns: Sequence[Column]) -> list[Column]:
@@ -327,6 +374,7 @@ def write_report(
         "left_out": say_left_out(report),
         "dumps": pages or {},
         "show": show,
+        "show_cell": show_cell,
         "corrected": corrected,
         "doubts": say_doubts(report),
     }

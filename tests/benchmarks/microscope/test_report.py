@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from turngym.benchmarks.microscope.report import CreditReport, Row, Value, say_doubts, show
+from turngym.benchmarks.microscope.report import (
+    GRADIENTS,
+    TURNS,
+    CreditReport,
+    Row,
+    Value,
+    say_doubts,
+    show,
+    show_cell,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +47,28 @@ def row(name: str, played: int, role: Any = "recipe", **measures: float) -> Row:
         measures={key: Value(value=value) for key, value in measures.items()},
         differences={},
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("constant_groups", Value(value=0.83, low95=0.4, high95=1.26), "83% (40 to 100)"),
+        ("localisation", Value(value=0.12, low95=-0.19, high95=0.42), "12% (0 to 42)"),
+        ("cosine_mean", Value(value=0.92, low95=-1.2, high95=1.63), "0.92 (-1.00 to 1.00)"),
+        ("cosine_mean", Value(value=1.04, low95=0.9, high95=1.2), "1.04 (0.90 to 1.04)"),
+        ("explained", Value(value=0.39, low95=-0.44, high95=1.22), "39% (-44 to 122)"),
+        ("signal_per_1k", Value(value=0.5, low95=0.1, high95=3.0), "0.50 (0.10 to 3.00)"),
+        ("rank", Value(value=0.5), "0.50"),
+        ("rank", None, ""),
+    ],
+)
+def test_an_interval_ends_where_its_measure_does(key: str, value: Value | None, text: str) -> None:
+    """Of six groups 83 % were silent, with an interval up to 126 %."""
+    column = next(column for column in (*TURNS, *GRADIENTS) if column.key == key)
+    measured = row("grpo", 0)
+    if value is not None:
+        measured.measures[key] = value
+    assert show_cell(measured, column) == text
 
 
 def report(*rows: Row) -> CreditReport:
