@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ...envs.core.plugins import plugin_versions
+
 PACKAGES = (
     "turngym",
     "gymnasium",
@@ -50,6 +52,7 @@ def versions(env_ids: list[str], step: int) -> dict[str, Any]:
         "git_commit": git_commit(),
         "environments": env_ids,
         "packages": found,
+        "plugins": plugin_versions(),
     }
 
 

@@ -149,7 +149,7 @@ def fill(command: Command, suite: Suite) -> None:
     """
     from ...algos.recipes.registry import find_recipe
     from ...envs.core.registration import find_environment
-    from ..matrix.machine_info import check_gpus, visible_gpus
+    from ..matrix.machine_info import check_gpus, other_plugins, visible_gpus
     from ..matrix.progress_view import view
     from ..matrix.reuse import reuse_results
     from ..matrix.run import run_matrix
@@ -171,6 +171,8 @@ def fill(command: Command, suite: Suite) -> None:
     found = board.counts()
     counts = ", ".join(f"{n} {state}" for state, n in sorted(found.items()))
     say(f"{counts}; {board.reused} were there before")
+    for line in other_plugins(board.results.values()):
+        say(line)
     report([out], out, command.baseline)
     if found["failed"]:
         say("failed cells have their reasons in the report; the same command tries them again")

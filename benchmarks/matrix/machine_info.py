@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from ...agents.models.device_memory import card_share, share_of
 from ...algos.runs.provenance import versions
 from ...envs.core.errors import BadValueError
-from .cell import Machine
+from ...envs.core.plugins import plugin_versions
+from .cell import CellResult, Machine
 from .suite import Suite
+
+PLUGIN = "plugin "
+"""Begins the names of plugins among a machine's versions, which are hashes of their source."""
 
 
 def this_machine(device: str = "cpu") -> Machine:
@@ -38,8 +44,31 @@ def this_machine(device: str = "cpu") -> Machine:
             "python": str(found["python"]),
             **packages,
             **({"git": commit[:12] + commit[40:]} if commit else {}),
+            **{f"{PLUGIN}{name}": digest for name, digest in found["plugins"].items()},
         },
     )
+
+
+def other_plugins(results: Iterable[CellResult]) -> list[str]:
+    """Return how many results were computed with other source of the plugins that are loaded.
+
+    Returns:
+        A sentence for each such plugin.
+    """
+    before: Counter[str] = Counter()
+    now = plugin_versions()
+    for result in results:
+        known = {} if result.machine is None else result.machine.versions
+        before.update(n for n, digest in now.items() if known.get(PLUGIN + n, digest) != digest)
+    kept = (
+        "than there is now, and kept: a digest holds names and settings alone. After a change that "
+        "matters give the suite another version, and another folder."
+    )
+    return [
+        f"{count} finished cell{'s were' if count > 1 else ' was'} computed with another {name} "
+        f"{kept}"
+        for name, count in sorted(before.items())
+    ]
 
 
 def processor() -> str:

@@ -8,6 +8,7 @@ that this one starts load what it loaded, from an environment variable.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -45,7 +46,8 @@ class Plugin(NamedTuple):
     path: str
 
 
-_loaded: dict[Plugin, None] = {}
+_loaded: dict[Plugin, str] = {}
+"""What was loaded, with a hash of its content."""
 _asked: set[str] = set()
 """What :func:`discover` has done already: "installed", and the values of the variable."""
 
@@ -92,6 +94,14 @@ def load_inherited() -> None:
 def loaded_plugins() -> tuple[Plugin, ...]:
     """Return what was loaded by name, in this order; installed packages are not among them."""
     return tuple(_loaded)
+
+
+def plugin_versions() -> dict[str, str]:
+    """Return what the loaded plugins were when they were loaded: a hash of their source by name.
+
+    Of a file that file's alone, of a package all of its Python files.
+    """
+    return {p.module or Path(p.path).name: digest for p, digest in _loaded.items()}
 
 
 @contextmanager
@@ -161,8 +171,22 @@ def _execute(plugin: Plugin, word: str) -> None:
         raise
     except Exception as error:
         raise DataError(f"--plugin {word}: {type(error).__name__}: {error}") from error
-    _loaded[plugin] = None
+    _loaded[plugin] = _hash_source(plugin)
     os.environ[VARIABLE] = json.dumps(list(_loaded))
+
+
+def _hash_source(plugin: Plugin) -> str:
+    """Return a hash of a plugin's source; empty where there is none to read (any more)."""
+    path = Path((sys.modules[plugin.module].__file__ or "") if plugin.module else plugin.path)
+    inner = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
+    found = hashlib.sha256()
+    try:
+        for file in inner:
+            content = file.read_bytes()
+            found.update(f"{file.relative_to(path.parent)} {len(content)} ".encode() + content)
+    except OSError:
+        return ""
+    return found.hexdigest()[:12]
 
 
 def _import(plugin: Plugin) -> None:

@@ -23,6 +23,7 @@ from turngym.envs.core.plugins import (
     load_plugin,
     loaded_plugins,
     passed_on,
+    plugin_versions,
 )
 from turngym.envs.core.registration import register_installed, resolve_id
 from turngym.envs.diagnostic.password import Password
@@ -153,6 +154,31 @@ def test_what_was_loaded_is_passed_on_and_forgotten(tmp_path: Path) -> None:
     os.environ[VARIABLE] = told.replace("mine", "mine_gone")  # forgotten by the fixture
     with pytest.raises(DataError, match="mine_gone"):
         find_environment("Mein-v0")
+
+
+def test_a_plugin_is_known_by_its_source(tmp_path: Path) -> None:
+    path = write(tmp_path, "mine.py")
+    package = tmp_path / "mine_package"
+    write(package, "__init__.py", "from . import part\n")
+    write(package, "part.py", "A = 1\n")
+
+    def versions() -> dict[str, str]:
+        with passed_on():
+            load_plugin(str(path))
+            load_plugin("mine_package")
+            return plugin_versions()
+
+    sys.path.append(str(tmp_path))
+    first = versions()
+    assert list(first) == ["mine.py", "mine_package"]
+    assert all(len(digest) == 12 for digest in first.values())
+    assert versions() == first
+    path.write_text(path.read_text() + "\n# another\n")
+    (package / "part.py").write_text("A = 2\n")
+    after = versions()
+    assert after["mine.py"] != first["mine.py"]
+    assert after["mine_package"] != first["mine_package"]
+    assert plugin_versions() == {}
 
 
 def install(folder: Path, point: str) -> None:
