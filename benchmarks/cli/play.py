@@ -100,26 +100,25 @@ def _play_by_turns(
         _action(console, action)
         return action
 
-    recorder = RecordEpisodes(env, output_file(out) if out else None)
-    observation, info = recorder.reset(seed=command.seed, options=options)
-    if inner.instructions:
-        console.print(Panel(Text(inner.instructions.strip()), title="instructions"))
-    if human:
-        _introduce(console, inner, example)
     steps = 0
-    while info["status"] == "running":
-        _observation(console, observation, info, inner.max_turns)
-        action = act(observation, info)
-        if action is None:
-            console.print("stopped.")
-            break
-        observation, reward, _, _, info = recorder.step(closed(action, inner.stop))
-        _reward(console, float(reward), info, human)
-        steps += 1
-    else:
-        console.print(Text(observation.strip()), end="\n" if observation.strip() else "")
-        _ending(console, info, inner)
-    recorder.close()
+    with RecordEpisodes(env, output_file(out) if out else None) as recorder:
+        observation, info = recorder.reset(seed=command.seed, options=options)
+        if inner.instructions:
+            console.print(Panel(Text(inner.instructions.strip()), title="instructions"))
+        if human:
+            _introduce(console, inner, example)
+        while info["status"] == "running":
+            _observation(console, observation, info, inner.max_turns)
+            action = act(observation, info)
+            if action is None:
+                console.print("stopped.")
+                break
+            observation, reward, _, _, info = recorder.step(closed(action, inner.stop))
+            _reward(console, float(reward), info, human)
+            steps += 1
+        else:
+            console.print(Text(observation.strip()), end="\n" if observation.strip() else "")
+            _ending(console, info, inner)
     if out and steps:  # an episode without a step is not written
         console.print(f"transcript  {out}", markup=False, highlight=False, soft_wrap=True)
         console.print(f"see it with: turngym view {out}", markup=False, soft_wrap=True)
@@ -190,13 +189,15 @@ def _ask(console: Console, env: TextEnv[Any, Any], example: str) -> str | None:
     while True:
         try:
             text = console.input("[bold]> [/]")
-        except EOFError:
+        except (EOFError, KeyboardInterrupt):  # Ctrl-D and Ctrl-C stop like a word of QUIT
+            console.print()
             return None
         if text.strip() in QUIT:
             return None
-        if text.strip() not in HELP:
+        if text.strip() in HELP:
+            _help(console, env, example)
+        elif text.strip():  # a line of nothing is a slip of the hand, and asked for again
             return text
-        _help(console, env, example)
 
 
 def _observation(console: Console, text: str, info: Mapping[str, Any], limit: int) -> None:

@@ -176,7 +176,7 @@ def test_failed_is_explained_where_success_is_a_matter_of_degree(
 def test_a_person_plays(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    typed = iter(["what?", "help", "<answer> nobody </answer>"])
+    typed = iter(["", "what?", "  ", "help", "<answer> nobody </answer>"])
     monkeypatch.setattr("rich.console.Console.input", lambda self, prompt="": next(typed))
     monkeypatch.chdir(tmp_path)
     assert main(["play", "SearchQA-v0", *MICRO]) == 0
@@ -191,6 +191,41 @@ def test_a_person_plays(
     assert [step.action for step in played.steps] == ["what?", "<answer> nobody </answer>"]
     assert main(["view", "runs/plays/searchqa-v0.jsonl", "--out", "page.html"]) == 0
     assert "nobody" in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, EOFError])
+def test_who_stops_in_the_middle_keeps_what_was_played(
+    stop: type[BaseException],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    typed = iter(["what?"])
+
+    def read(*args: object) -> str:
+        for line in typed:
+            return line
+        raise stop
+
+    monkeypatch.setattr("rich.console.Console.input", read)
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", "SearchQA-v0", *MICRO]) == 0
+    assert "\nstopped.\ntranscript  runs/plays/searchqa-v0.jsonl\n" in capsys.readouterr().out
+    (played,) = read_transcripts("runs/plays/searchqa-v0.jsonl")
+    assert [step.action for step in played.steps] == ["what?"]
+
+
+def test_an_agent_that_is_stopped_leaves_what_it_played(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("turngym.benchmarks.cli.play._reward", interrupt)
+    out = tmp_path / "played.jsonl"
+    assert main(["play", "SearchQA-v0", *MICRO, "--agent", "random", "--out", str(out)]) != 0
+    (played,) = read_transcripts(out)
+    assert len(played.steps) == 1
 
 
 def test_an_agent_s_episode_is_written_where_it_is_asked_for(
