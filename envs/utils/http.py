@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import ip_address
 from typing import Any, NamedTuple, TypeVar
@@ -40,7 +42,8 @@ class Reply(NamedTuple):
         problem: Why it is unusable; empty if it is usable.
         status: 0 without a complete reply.
         body: The bytes.
-        after_s: The seconds of ``Retry-After``; 0 where the server names none.
+        after_s: The seconds of ``Retry-After``, from now on where it is a date; 0 where the server
+            names none.
     """
 
     problem: str = ""
@@ -201,8 +204,7 @@ class HttpClient:
         said = _hide(bytes(body), headers)
         why = excerpt(said) or _excerpt_text(response.reason_phrase, headers)
         problem = f"status {response.status_code}: {why}"
-        after = response.headers.get("Retry-After", "")
-        after_s = float(after) if after.replace(".", "", 1).isdecimal() else 0.0
+        after_s = _seconds_until(response.headers.get("Retry-After", ""))
         return Reply(problem, response.status_code, said, after_s)
 
     def _check_hope(self, place: str, reply: Reply, made: int) -> None:
@@ -328,6 +330,18 @@ def _hide(body: bytes, headers: Mapping[str, str]) -> bytes:
 def _excerpt_text(text: str, headers: Mapping[str, str]) -> str:
     """Return the beginning of a text that a server may have written, its echo of keys hidden."""
     return excerpt(_hide(text.encode("utf-8", "replace"), headers))
+
+
+def _seconds_until(moment: str) -> float:
+    """Return the seconds that a ``Retry-After`` asks for: a number of them, or HTTP's date."""
+    if moment.replace(".", "", 1).isdecimal():
+        return float(moment)
+    try:
+        date = parsedate_to_datetime(moment)
+    except ValueError:
+        return 0.0
+    aware = date if date.tzinfo else date.replace(tzinfo=UTC)  # "-0000" gives a naive one, in UTC
+    return max((aware - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 def _is_loopback(url: str) -> bool:

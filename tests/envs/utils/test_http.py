@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -161,6 +163,17 @@ def test_retry_after_is_kept_to(there: Told, pauses: list[float]) -> None:
     there.say(*((429, b"", {"Retry-After": after}) for after in ("7", "0", "900", "Wed")), b"yes")
     assert client(attempts=9, wait_s=0.5).send(there.url) == b"yes"
     assert pauses == [7.0, 1.0, 30.0, 4.0]
+
+
+@pytest.mark.parametrize("form", ["GMT", "-0000"])
+def test_retry_after_may_be_a_date(there: Told, pauses: list[float], form: str) -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=20)).replace("+0000", form)
+    past = "Sun, 06 Nov 1994 08:49:37 GMT"
+    nonsense = "Fri, 99 Nov 2026 08:00:00 GMT"
+    there.say(*((429, b"", {"Retry-After": after}) for after in (soon, past, nonsense)), b"yes")
+    assert client(attempts=9, wait_s=0.5).send(there.url) == b"yes"
+    assert 10.0 < pauses[0] <= 20.0
+    assert pauses[1:] == [1.0, 2.0]
 
 
 def test_a_busy_server_is_waited_for_beside_the_attempts(there: Told, pauses: list[float]) -> None:
