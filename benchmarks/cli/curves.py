@@ -66,14 +66,16 @@ def run(command: Command) -> None:
     """Draw the picture and say where it is.
 
     Raises:
-        DataError: No run directory, or a damaged one.
+        DataError: A folder that does not exist, is no run directory, or a damaged one.
         BadValueError: No runs, one without a step, or a picture that cannot be written.
     """
     if not command.runs:
         raise BadValueError("curves: no runs; name at least one run directory.")
     configs, curves = [], []
-    for name in command.runs:
-        folder = Path(name).expanduser()
+    folders = {Path(name).expanduser().resolve(): name for name in reversed(command.runs)}
+    for folder, name in reversed(folders.items()):  # a run that is named twice is one run
+        if not folder.exists():
+            raise DataError(f"curves: {name} does not exist; expected a run directory.")
         if not (folder / "config.json").is_file():
             raise DataError(f"curves: {name} is not a run directory: it holds no config.json.")
         configs.append(read_json(folder / "config.json"))

@@ -73,6 +73,16 @@ def test_every_group_of_runs_has_a_colour(
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
 
 
+def test_a_run_that_is_named_twice_is_one_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = write_run(tmp_path / "first", config(seed=0))
+    second = write_run(tmp_path / "second", config(seed=1))
+    monkeypatch.chdir(tmp_path)
+    assert main(["curves", first, second, "first/", "./second", "--out", "c.png"]) == 0
+    assert "grpo (2)" in capsys.readouterr().out
+
+
 def test_what_cannot_be_drawn_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,6 +91,7 @@ def test_what_cannot_be_drawn_is_refused(
     for words, said in (
         ([], "name at least one run directory"),
         ([str(tmp_path)], "is not a run directory: it holds no config.json"),
+        ([str(tmp_path / "gone")], "gone does not exist; expected a run directory"),
         ([run, new], "has no training step yet"),
         ([run, "--out", str(tmp_path / "c.docx")], "cannot be written"),
     ):
