@@ -54,12 +54,13 @@ class ToolConversation:
         rules = self.talk.env.instructions
         return rules + NOTE + prompt[len(rules) :]
 
-    def call(self, name: str, arguments: Mapping[str, Any] | str) -> Reply:
+    def call(self, name: str, arguments: Mapping[str, Any] | str | None) -> Reply:
         """Take the action that a call is.
 
         Args:
             name: The tool.
-            arguments: Its arguments, or their JSON text as OpenAI's clients hand it over.
+            arguments: Its arguments, or their JSON text as OpenAI's clients hand it over; nothing,
+                as some servers write for a call without any, is none.
 
         Raises:
             UnknownNameError: There is no such tool; no turn is spent.
@@ -68,6 +69,7 @@ class ToolConversation:
         """
         if name not in self.action_tools:
             raise UnknownNameError("tool", name, self.action_tools, self.talk.env.name)
+        arguments = arguments or {}
         if isinstance(arguments, str):
             try:
                 read = json.loads(arguments)

@@ -87,6 +87,16 @@ def test_a_wrong_call_is_a_move_and_an_unknown_tool_is_not() -> None:
         game.call("serach", {"query": "x"})
 
 
+@pytest.mark.parametrize("nothing", [None, "", {}])
+def test_a_call_with_nothing_is_one_without_arguments(nothing: Any) -> None:
+    game = ToolConversation("Retail-v0", {"size": "micro"})
+    game.start({"split": "dev", "task": 0, "seed": 1})
+    reply = game.call("get_order_details", nothing)
+    assert not reply.info["valid_action"]
+    assert "order" in reply.text
+    assert "Customer:" not in reply.text
+
+
 def test_methods_have_the_types_of_their_schemas() -> None:
     tools = action_tools(ToolConversation("Retail-v0").talk.env)
     seen: list[str] = []
