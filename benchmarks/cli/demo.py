@@ -20,7 +20,7 @@ from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig,
 from ...envs.core.errors import BadValueError, DataError
 from ..runtime.threads import prepare
 from .arguments import RunDir
-from .model_options import Sampler, WarmStartOptions, model_path, starter, warmed
+from .model_options import STARTER, Sampler, WarmStartOptions, model_path, starter, warmed
 from .tables import say
 from .train import print_result
 
@@ -77,7 +77,8 @@ class Command:
     English: as it is, after it imitated the expert, and after reinforcement learning.
 
     Attributes:
-        model: A model that `turngym models` lists, a model folder, GGUF file or hub name.
+        model: A model that `turngym models` lists, a model folder, GGUF file or hub name; left out,
+            or starter: the small one made here.
         run_dir: Folder of the run; left out: the next runs/demo-N.
         steps: Training steps; left out: 40 with the small model, as many as fit with --model.
         minutes: Minutes of reinforcement learning with --model.
@@ -105,7 +106,7 @@ def run(command: Command) -> None:
     """
     if command.n is not None and command.n < 1:
         raise BadValueError(f"--n is {command.n}; expected at least 1.")
-    if command.model is not None:
+    if command.model not in (None, STARTER):
         _show_real_model(command, command.model)
         return
     for name in ("minutes", "warm_start"):

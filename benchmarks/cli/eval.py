@@ -86,10 +86,11 @@ class Command:
 
     Attributes:
         agent: One or more of expert, random, null, a baseline of the environment (search-only,
-            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, a model that
-            `turngym models` lists, a model folder, GGUF file or run directory; or, with --model or
-            --endpoint, of direct, cot, rag, ircot, search-o1, react (SearchQA), and of greedy,
-            sampling, best-of-n, reflexion, mcts (any environment).
+            expand-all, expand-at-random, heuristic for PaperCrawler), drrn:FOLDER, starter (the
+            small model made here), a model that `turngym models` lists, a model folder, GGUF file
+            or run directory; or, with --model or --endpoint, of direct, cot, rag, ircot,
+            search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
+            environment).
         model_options: The model of prompting agents and planners.
         planner: How planners search.
         warm: What agents that are models imitate first.
@@ -155,6 +156,10 @@ def run(command: Command) -> None:
         max_tokens=command.max_tokens,
     )
     report = reporter()
+    if any(agent == STARTER for _, agent in agents):  # made once nothing can be refused any more
+        prepare(small=True)
+        folder = starter(command.env, report)
+        agents = [(name, folder if agent == STARTER else agent) for name, agent in agents]
     agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     rows: list[tuple[str, SetScore]] = []
@@ -223,13 +228,13 @@ def _is_model(name: str) -> bool:
 
 
 def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
-    if name in (*scripted_names(sets[0].base_env), *ASKING):
+    if name in (*scripted_names(sets[0].base_env), *ASKING, STARTER):
         return name
     if name.startswith(DRRN):
         # Looked at now: a folder without a network is refused before anything plays.
         DRRN_FILE.read(Path(name.removeprefix(DRRN)).expanduser())
         return name
-    return model_path(name, (*ASKING, *sets[0].base_env.baselines()))
+    return model_path(name, (STARTER, *ASKING, *sets[0].base_env.baselines()))
 
 
 def _warm(

@@ -17,15 +17,17 @@ from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import closed, scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
 from ...algos.runs.console import PlainConsole
+from ...algos.runs.progress import reporter
+from ...algos.training.config import EnvConfig
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
 from ...envs.wrappers.record import RecordEpisodes
-from ..runtime.threads import prepare_for
+from ..runtime.threads import prepare, prepare_for
 from .arguments import output_file
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import Sampler, model_path
+from .model_options import STARTER, Sampler, fitting_size, made_for, model_path, starter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +37,9 @@ class Command:
     Attributes:
         env: Id of the environment; `turngym envs` lists them.
         env_options: Settings of the environment.
-        agent: human, expert, random, null, a baseline of the environment, a run directory, a model
-            that `turngym models` lists, a GGUF file or a model folder.
+        agent: human, expert, random, null, a baseline of the environment, starter (the small model
+            made here), a run directory, a model that `turngym models` lists, a GGUF file or a
+            model folder.
         split: Split of the task.
         task: Index of the task; drawn from the seed when left out.
         seed: Seed of the episode.
@@ -68,7 +71,8 @@ PLAYS = Path("runs") / "plays"
 
 def run(command: Command) -> None:
     """Play one episode."""
-    env = env_config(command.env, command.env_options).make()
+    config = env_config(command.env, command.env_options)
+    env = config.make()
     console = PlainConsole()
     options: dict[str, Any] = {"split": command.split}
     if command.task is not None:
@@ -80,7 +84,7 @@ def run(command: Command) -> None:
     elif command.out:
         raise BadValueError("play: --out goes with a human or a scripted agent, not with a model.")
     else:
-        _watch_model(env, command, options, console)
+        _watch_model(config, command, options, console)
 
 
 def _play_by_turns(
@@ -161,13 +165,18 @@ def _help(console: Console, env: TextEnv[Any, Any], example: str) -> None:
 
 
 def _watch_model(
-    env: gym.Env[Any, Any], command: Command, options: dict[str, Any], console: Console
+    config: EnvConfig, command: Command, options: dict[str, Any], console: Console
 ) -> None:
+    """Show an episode that a model played, in the world that it was made for."""
     from ...algos.core.protocols import Start
     from ...algos.evaluation.lm_agent import TokenAgent
 
-    model = model_path(command.agent)
+    report, own = reporter(), command.agent == STARTER
+    if own:
+        prepare(small=True)
+    model = starter(command.env, report) if own else model_path(command.agent, ("human", STARTER))
     prepare_for(model)
+    env = fitting_size(config, made_for(model, command.env), report).make()
     agent = TokenAgent(
         model,
         max_tokens=command.max_tokens,

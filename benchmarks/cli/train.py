@@ -86,7 +86,7 @@ class Command:
         env: Id of the environment; `turngym envs` lists them.
         env_options: Settings of the environment.
         model: The starting model: one that `turngym models` lists, a model folder, GGUF file or
-            hub name; left out: the small starter, made here, with settings for small models.
+            hub name; left out, or starter: the small one made here, with settings for small models.
         starter: The starting model that is made here: random weights (blank), or imitation of the
             environment's expert (imitate); left out: what the environment's row in the registry
             says.
@@ -201,10 +201,10 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     changes = pairs(command.recipe_arg, "--recipe-arg")
     make_recipe(command.recipe, changes)  # wrong words are refused before a model is made
     file_sets(given, command.eval_data, command.eval_n)
-    own = command.model is None
+    own = command.model in (None, STARTER)
     if not own and command.starter is not None:
         raise BadValueError(f"--starter {command.starter}: does not go with --model.")
-    model = "" if own else model_path(command.model or "", (), "model")
+    model = "" if own else model_path(command.model or "", (STARTER,), "model")
     env = fitting_size(given, made_for(model or None, command.env), report)
     sizes = text_env(env.prototype).source.sizes()
     if own:
@@ -235,7 +235,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
         note_cut_actions(start, settings.max_tokens, report)
         config = replace(config, model=str(start.folder), warm_start=start.record)
     what = command.preset or command.recipe
-    label = command.model or command.starter or STARTER
+    label = (command.starter or STARTER) if own else command.model or ""
     name = run_name(what, command.env, env.settings, label, settings.seed)
     return config, Path(command.run_dir or Path("runs") / name).expanduser()
 
