@@ -21,6 +21,8 @@ from .vector_copies import Bools, Copies, InfoColumns, ResetOrder, stack_infos
 from .vector_processes import ProcessCopies
 
 Texts = tuple[str, ...]
+_OWN = ("reset", "step", "close")
+"""Methods that are called of the vector environment alone."""
 
 
 class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
@@ -167,6 +169,54 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     def render(self) -> tuple[Any, ...]:
         """Return the transcript of every copy (render mode ``"ansi"``), else None for each."""
         return tuple(self._copies.render())
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return what a method gives in every copy, or the attribute's value where it is none.
+
+        With processes, arguments and results are sent, so that what comes back are copies.
+
+        Args:
+            name: Method or attribute of the environment.
+            args: Arguments of the method, the same for all copies.
+            kwargs: Its arguments by name.
+
+        Raises:
+            BadValueError: ``reset``, ``step`` and ``close``, which the vector environment has
+                itself; what cannot be sent to or from a process.
+            AttributeError: The environment has no such attribute.
+            EpisodeError: The processes of the copies were ended.
+            EnvFault: A process died.
+        """
+        if name in _OWN:
+            raise BadValueError(
+                f"TextVectorEnv: call of {name!r}; expected another method of the copies. Use "
+                f"{name} of the vector environment itself, which knows where episodes end."
+            )
+        return tuple(self._copies.call(name, args, kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every copy, as :meth:`call` does."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of the copies.
+
+        Args:
+            name: Its name.
+            values: A list or tuple with a value for each copy, or one value for all.
+
+        Raises:
+            BadValueError: Not one value per copy, or values that cannot be sent to a process.
+            EpisodeError: The processes of the copies were ended.
+            EnvFault: A process died.
+        """
+        own = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        if len(own) != self.num_envs:
+            raise BadValueError(
+                f"TextVectorEnv: set_attr of {name!r} got {len(own)} values; expected one for each "
+                f"of {self.num_envs} copies, or one that is no list or tuple for all."
+            )
+        self._copies.set_attr(name, own)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - gymnasium's signature
         """Close every copy, and end the processes of copies."""

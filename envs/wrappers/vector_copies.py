@@ -183,6 +183,24 @@ class Copies:
         """Return the transcript of every copy (render mode ``"ansi"``), else None for each."""
         return [env.render() for env in self.envs]
 
+    def call(self, name: str, args: Sequence[Any], settings: Mapping[str, Any]) -> list[Any]:
+        """Return what the method of that name gives in every copy, or the attribute's value.
+
+        Episodes that were begun ahead are forgotten: the method may change what they begin from.
+        """
+        self._ahead.clear()
+        results = []
+        for env in self.envs:
+            found = env.get_wrapper_attr(name)
+            results.append(found(*args, **settings) if callable(found) else found)
+        return results
+
+    def set_attr(self, name: str, values: Sequence[Any]) -> None:
+        """Set an attribute of every copy to its own value, also for episodes begun ahead."""
+        self._ahead.clear()
+        for env, value in zip(self.envs, values, strict=True):
+            env.set_wrapper_attr(name, value)
+
     def close(self) -> None:
         """Close every copy."""
         for env in self.envs:

@@ -20,7 +20,7 @@ import sys
 import time
 import traceback
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
@@ -159,6 +159,28 @@ class ProcessCopies:
         replies = self._exchange("render", [None] * len(self._workers))
         return [transcript for reply in replies for transcript in reply]
 
+    def call(self, name: str, args: Sequence[Any], settings: Mapping[str, Any]) -> list[Any]:
+        """Return what the method of that name gives in every copy, or the attribute's value.
+
+        Raises:
+            BadValueError: Arguments or results that cannot be pickled.
+            EpisodeError: The processes were ended.
+            EnvFault: A process died.
+        """
+        replies = self._exchange("call", [(name, args, settings)] * len(self._workers))
+        return [result for reply in replies for result in reply]
+
+    def set_attr(self, name: str, values: Sequence[Any]) -> None:
+        """Set an attribute of every copy to its own value.
+
+        Raises:
+            BadValueError: Values that cannot be pickled.
+            EpisodeError: The processes were ended.
+            EnvFault: A process died.
+        """
+        shares = [(name, values[worker.start : worker.end]) for worker in self._workers]
+        self._exchange("set_attr", shares)
+
     def close(self) -> None:
         """Close every copy and end the processes; may be called again."""
         self._stop("it was closed", _CLOSE_S)
@@ -256,6 +278,10 @@ def _answer(copies: Copies, message: bytes) -> bytes:
             return _dump(_pack_batch(copies.step(request)))
         if method == "reset":
             return _dump(_pack_batch(copies.reset(request)))
+        if method == "call":
+            return _dump_results(request[0], copies.call(*request))
+        if method == "set_attr":
+            return _dump(copies.set_attr(*request))
         return _dump(copies.render())
     except Exception as error:  # noqa: BLE001 - whatever the environment raises
         return _dump(_pack_error(error))
@@ -272,6 +298,17 @@ def _pack_batch(batch: Batch) -> tuple[Any, ...]:
 
 def _dump(reply: Any) -> bytes:
     return pickle.dumps(reply, protocol=5)
+
+
+def _dump_results(name: str, results: list[Any]) -> bytes:
+    try:
+        return _dump(results)
+    except Exception as error:
+        raise BadValueError(
+            f"TextVectorEnv: what {name!r} gave is a {type(results[0]).__name__} that cannot be "
+            f"sent from the process of its copy: {error}. Call a method that returns less, or "
+            "leave processes out."
+        ) from error
 
 
 def _launch(start: int, end: int, processes: int) -> _Worker:

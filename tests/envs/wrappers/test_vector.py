@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import nullcontext
 from typing import Any
 
 import gymnasium as gym
@@ -225,3 +227,75 @@ def test_what_an_environment_tells_of_its_own_is_not_lost(processes: int) -> Non
     finally:
         native.close()
         theirs.close()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_calls_and_attributes_are_gymnasiums(processes: int) -> None:
+    native = gym.make_vec("TestVector-v0", num_envs=3, processes=processes)
+    theirs = gym.make_vec("TestVector-v0", num_envs=3, vectorization_mode="sync")
+    assert isinstance(native, TextVectorEnv)
+    try:
+        for envs in (native, theirs):
+            envs.reset(seed=4)
+            envs.step([guess(0), guess(150), "junk"])
+            envs.set_attr("max_turns", [2, 5, 3])  # type: ignore[attr-defined]
+            envs.set_attr("mark", "same")  # type: ignore[attr-defined]
+        for name, args in (
+            ("max_turns", ()),
+            ("mark", ()),
+            ("state_digest", ()),
+            ("read", (guess(7),)),
+            ("has_wrapper_attr", ("grammar",)),
+        ):
+            own, other = native.call(name, *args), theirs.call(name, *args)  # type: ignore[attr-defined]
+            assert own == other
+            assert type(own) is tuple
+        assert native.get_attr("max_turns") == (2, 5, 3)
+        assert native.call("read", action=guess(8)) == (8,) * 3
+        *_, truncated, _ = native.step(["junk"] * 3)
+        assert truncated.tolist() == [True, False, False]
+    finally:
+        native.close()
+        theirs.close()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_is_set_after_an_end_holds_in_the_next_episode(processes: int) -> None:
+    """Processes begin the next episode ahead, of an environment without it."""
+    envs = TextVectorEnv(Guess(max_turns=1), 2, processes)
+    try:
+        envs.reset(seed=1)
+        envs.step(["junk"] * 2)
+        time.sleep(0.2)  # time to begin ahead
+        envs.set_attr("max_turns", 2)
+        envs.step([""] * 2)
+        *_, truncated, _ = envs.step(["junk"] * 2)
+        assert envs.get_attr("max_turns") == (2, 2)
+        assert not truncated.any()
+    finally:
+        envs.close()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_calls_that_are_refused(processes: int) -> None:
+    envs = TextVectorEnv(Guess(), 3, processes)
+    try:
+        for name in ("reset", "step", "close"):
+            with pytest.raises(BadValueError, match=f"Use {name} of the vector environment"):
+                envs.call(name)
+        with pytest.raises(AttributeError, match="no_such"):
+            envs.get_attr("no_such")
+        with pytest.raises(BadValueError, match="'mark' got 2 values; expected one for each of 3"):
+            envs.set_attr("mark", (1, 2))
+        if processes > 1:
+            envs.set_attr("mark", 1)
+            with pytest.raises(BadValueError, match="what call was given cannot be sent"):
+                envs.call("read", iter(lambda: 1, 2))
+            envs.set_attr("items", {}.keys)
+            with pytest.raises(BadValueError, match=r"'items' gave is a .* cannot be sent"):
+                envs.get_attr("items")
+        envs.reset(seed=1)  # they go on
+    finally:
+        envs.close()
+    with pytest.raises(EpisodeError) if processes > 1 else nullcontext():
+        envs.get_attr("max_turns")
