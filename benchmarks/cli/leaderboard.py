@@ -21,6 +21,7 @@ from ...leaderboard.ranking.index import (
     read_index,
     rebuild,
 )
+from ...leaderboard.schema.entry import EPISODES, MANIFEST
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.schema.result import Verdict
 from ...leaderboard.suites.digests import find_drifts
@@ -162,7 +163,7 @@ def check_entries(action: Verify) -> None:
     """
     out = None if action.json is None else output_file(action.json)
     files = _suite_files(action.suite_file)
-    entries = [_path(word) for word in action.entries]
+    entries = [_entry(word) for word in action.entries]
     if not entries:
         raise DataError("name an entry: a folder, or a zip or tar archive of one.")
     verdicts: list[Verdict] = []
@@ -328,6 +329,24 @@ def _suite_files(words: Sequence[str]) -> list[Path]:
 
 def _path(word: str) -> Path:
     return Path(word).expanduser()
+
+
+def _entry(word: str) -> Path:
+    """Return the path of an entry.
+
+    Raises:
+        DataError: It is a file of an entry.
+    """
+    path = _path(word)
+    if path.is_file():
+        for folder in list(path.absolute().parents)[:3]:
+            if (folder / MANIFEST).is_file() and (folder / EPISODES).is_dir():
+                own = path.absolute().relative_to(folder)
+                raise DataError(
+                    f"{word}: is the file {own} of an entry; expected the entry, a folder or an "
+                    f"archive. Name its folder: {path.parents[len(own.parts) - 1]}"
+                )
+    return path
 
 
 def _folder(word: str | None) -> Path:

@@ -121,6 +121,11 @@ def unpack(archive: Path, folder: Path, limits: ReadLimits) -> Path:
             _unzip(archive, unpacked)
         else:
             _untar(archive, start.startswith(b"\x1f\x8b"), unpacked)
+    except tarfile.ReadError as error:
+        raise refused(
+            "archive",
+            f"is no zip, tar or tar.gz, or a damaged one, and cannot be unpacked: {error}.",
+        ) from error
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, OSError, EOFError) as error:
         raise refused("archive", f"cannot be unpacked: {error}.") from error
     except (NotImplementedError, RuntimeError, ValueError, OverflowError) as error:

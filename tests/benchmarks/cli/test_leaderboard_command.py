@@ -100,6 +100,27 @@ def test_verify_refuses_and_goes_on(
     assert "1 of 2 entries refused" in said.err
 
 
+def test_verify_is_told_a_file_of_an_entry(
+    suite_file: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    entry = tmp_path / "mine"
+    assert submit(suite_file, entry, "null") == 0
+    episodes = next(path for path in (entry / "episodes").rglob("*") if path.is_file())
+    monkeypatch.chdir(tmp_path)
+    for file in (entry / "entry.json", Path("mine/entry.json"), episodes):
+        capsys.readouterr()
+        assert main(("leaderboard", "verify", str(file))) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "Name its folder: " + ("mine" if not file.is_absolute() else str(entry)) in said
+    other = tmp_path / "notes.json"
+    other.write_text("{}")
+    assert main(("leaderboard", "verify", str(other))) == 2
+    assert "is no zip, tar or tar.gz" in " ".join(capsys.readouterr().out.split())
+
+
 def test_suites_are_listed_and_checked(
     suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
