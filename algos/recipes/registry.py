@@ -128,6 +128,8 @@ def recipe(
 ) -> Callable[[Callable[[], Recipe]], Callable[[], Recipe]]:
     """Make a function's recipe known by the function's name, see :func:`make_recipe`.
 
+    The same function again, as after a cell of a notebook is run again, takes its own place.
+
     Args:
         summary: One line for lists.
         small: Settings that suit a model of a few million parameters instead of the paper's.
@@ -138,12 +140,23 @@ def recipe(
 
     def register(factory: Callable[[], Recipe]) -> Callable[[], Recipe]:
         key = _plain(factory.__name__)
-        if key in RECIPES:
-            raise BadValueError(f"recipe {factory.__name__!r}: taken; choose another name.")
+        before = RECIPES.get(key)
+        if before is not None and _place(before.factory) != _place(factory):
+            raise BadValueError(
+                f"recipe {factory.__name__!r} of {factory.__module__}: the name is taken by "
+                f"{before.factory.__name__!r} of {before.factory.__module__}; choose another name."
+            )
         RECIPES[key] = Entry(factory=factory, summary=summary, small=small or {})
         return factory
 
     return register
+
+
+def _place(factory: Callable[[], Recipe]) -> tuple[str, ...]:
+    """Return where a function is written; every cell of a notebook is a file of its own."""
+    module, code = factory.__module__, getattr(factory, "__code__", None)
+    file = "" if module == "__main__" or code is None else code.co_filename
+    return module, factory.__qualname__, file
 
 
 def make_recipe(

@@ -7,6 +7,7 @@ declares the keys of its own parts with :func:`declare_metric`.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Mapping
@@ -165,11 +166,15 @@ _PATTERNS = tuple(
 )
 
 
+_OF_MAIN: set[str] = set()
+"""Keys that the running script or notebook has declared."""
+
+
 def declare_metric(key: str, meaning: str) -> None:
     """Declare what a credit rule or a loss of your own logs, before a run begins.
 
     A rule's ``Credits.metrics`` are logged under ``credit/NAME``, a loss's ``LossOut.metrics``
-    under ``loss/NAME``.
+    under ``loss/NAME``. A script or a notebook may say its own key's meaning anew.
 
     Args:
         key: ``credit/NAME`` or ``loss/NAME``, the name in lower case with its unit at the end
@@ -184,6 +189,12 @@ def declare_metric(key: str, meaning: str) -> None:
             f"declare_metric: the key is {key!r}; expected credit/NAME or loss/NAME, the name of "
             "lower-case letters, digits and _."
         )
+    here = inspect.currentframe()
+    caller = here.f_back if here is not None else None
+    of_main = caller is not None and caller.f_globals.get("__name__") == "__main__"
+    if of_main and (key in _OF_MAIN or key not in METRICS):
+        METRICS[key] = meaning
+        _OF_MAIN.add(key)
     if METRICS.setdefault(key, meaning) != meaning:
         raise BadValueError(
             f"declare_metric: {key!r} is declared already ({METRICS[key]}); choose another name."

@@ -166,12 +166,18 @@ def register_environment(spec: EnvironmentSpec) -> None:
     check in every process. So ``gym.make`` returns the bare environment, which steps and forks
     faster.
 
+    A script's or a notebook's own class may come again with other ``kwargs``, as after a cell is
+    run again: the last row holds.
+
     Raises:
         BadValueError: The id is registered already, for something else.
     """
     known = gym.registry.get(spec.id)
     entry_point = f"{__name__}:{spec.entry_point.replace(':', '.')}"
-    if known is not None and known.entry_point == _not_loaded(spec.id):
+    if known is not None and (
+        known.entry_point == _not_loaded(spec.id)
+        or (known.entry_point == entry_point and spec.entry_point.startswith("__main__:"))
+    ):
         del gym.registry[spec.id]
         known = None
     if known is None:

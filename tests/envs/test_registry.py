@@ -6,12 +6,14 @@ import dataclasses
 import json
 import subprocess
 import sys
+from typing import Any
 
 import gymnasium as gym
 import pytest
 from helpers.guess_worlds import Guess
 
 import turngym.envs
+from turngym.envs.core import registration
 from turngym.envs.core.env import TextEnv
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.registration import (
@@ -99,6 +101,26 @@ def test_an_id_is_registered_once() -> None:
         register_environment(
             EnvironmentSpec(id="CartPole-v1", entry_point="x:Y", summary="not ours")
         )
+
+
+def test_a_cell_of_a_notebook_may_register_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    main = sys.modules["__main__"]
+    row = dataclasses.replace(WORLD, id="TestCell-v0", entry_point="__main__:OfCell", expert="")
+    try:
+        for turns in (3, 5):
+            cell = type("OfCell", (Guess,), {"__module__": "__main__", "edition": turns})
+            monkeypatch.setattr(main, "OfCell", cell, raising=False)
+            register_environment(dataclasses.replace(row, kwargs={"max_turns": turns}))
+            made: Any = gym.make("TestCell-v0")
+            assert (made.max_turns, made.edition) == (turns, turns)
+            assert find_environment("TestCell-v0").kwargs == {"max_turns": turns}
+        for other in ("__main__:Other", "mine:OfCell"):
+            with pytest.raises(BadValueError, match="registered already"):
+                register_environment(dataclasses.replace(row, entry_point=other))
+        with pytest.raises(BadValueError, match="registered already"):  # a module's is no cell
+            register_environment(dataclasses.replace(WORLD, kwargs={"max_turns": 3}))
+    finally:
+        del gym.registry["TestCell-v0"], registration._SPECS["TestCell-v0"]
 
 
 def test_a_row_says_what_the_starting_model_is_made_on() -> None:

@@ -65,3 +65,18 @@ def test_keys_of_another_form_are_refused(key: str) -> None:
     with pytest.raises(BadValueError, match=r"expected credit/NAME or loss/NAME"):
         declare_metric(key, "a number")
     assert key not in METRICS
+
+
+@pytest.mark.usefixtures("table")
+def test_a_cell_of_a_notebook_says_its_metric_anew() -> None:
+    cell = "declare_metric(key, meaning)"
+    names = {"__name__": "__main__", "declare_metric": declare_metric, "key": "credit/cell_mean"}
+    for meaning in ("one thing", "another"):
+        exec(cell, names | {"meaning": meaning})
+        assert metrics.METRICS["credit/cell_mean"] == meaning
+    with pytest.raises(BadValueError, match="declared already"):
+        declare_metric("credit/cell_mean", "a third, of a module")
+    declare_metric("credit/module_mean", "a module's")
+    for key in ("credit/module_mean", next(k for k in METRICS if k.startswith("credit/"))):
+        with pytest.raises(BadValueError, match=r"declared already|expected credit/NAME"):
+            exec(cell, names | {"key": key, "meaning": "a cell's"})
