@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from ...leaderboard.schema.base import Form
@@ -140,6 +140,15 @@ class CreditReport(Form):
     commit: str
     rows: list[Row]
     place: MatrixPlace | None = None
+
+    @property
+    def model_name(self) -> str:
+        """The policy as pages name it: a folder's name, of a checkpoint its run's as well."""
+        folder = PurePath(self.model)
+        if not folder.is_absolute():
+            return self.model
+        run = folder.parent.parent.name if folder.parent.name == "checkpoints" else ""
+        return f"{run}/{folder.name}" if run else folder.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,3 +106,16 @@ def test_a_truth_that_is_not_reliable_is_said_by_recipe() -> None:
     assert second.startswith("pasa: ")
     assert "not reliable" in second
     assert third.startswith("gspo: every measured advantage is 0")
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        ("/home/me/.cache/turngym/starters/Bandit-v0-69", "Bandit-v0-69"),
+        ("/home/me/runs/mine/checkpoints/step-000040", "mine/step-000040"),
+        ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B"),
+        ("runs/mine/checkpoints/step-000040", "runs/mine/checkpoints/step-000040"),
+    ],
+)
+def test_pages_name_the_policy_without_a_path_of_this_machine(model: str, shown: str) -> None:
+    assert report().model_copy(update={"model": model}).model_name == shown

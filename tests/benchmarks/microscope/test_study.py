@@ -129,7 +129,10 @@ def test_pages_and_the_viewer_show_credit_beside_truth(
     assert "| truth (grpo) |" in text
     assert "| treegrpo |" in text
     for name in ("credit.md", "credit.html"):  # nobody asked for bias and variance
-        assert "--resample 8 measures them" in (tmp_path / name).read_text(encoding="utf-8")
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "--resample 8 measures them" in text
+        assert Path(done[1].model).name in text
+        assert done[1].model not in text  # a path of this machine
     source = read_source(str(tmp_path / files["grpo"]))
     streams = source.steps[0].streams
     assert {"advantages", "credit", "true_advantage", "true_error"} <= set(streams)
