@@ -152,7 +152,7 @@ def advise(measured: Probe) -> list[str]:
         )
     elif all(part.share.high95 < NOTABLE for part in measured.siblings):
         lines.append("no prefix decides the return: trees have nothing to compare")
-    if measured.revisited_frac > NOTABLE:
+    if measured.revisited_frac > NOTABLE and measured.variance > NO_VARIANCE:
         lines.append("states come again: credit by state has anchors")
     if measured.sampled is not None and measured.sampled.mean == 0:
         lines.append(
