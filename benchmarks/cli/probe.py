@@ -77,6 +77,7 @@ def run(command: Command) -> None:
     from ..ladder.probe import check_numbers, probe
 
     check_numbers(command.prompts, command.trees)
+    sampling = Sampling(max_tokens=command.max_tokens, temperature=command.temperature)
     prepare(small=command.model == STARTER)
     given = env_config(command.env, command.env_options)
     env, folder = measured_start(given, command.model, command.max_tokens, reporter())
@@ -84,7 +85,6 @@ def run(command: Command) -> None:
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)
     renderer = make_renderer(tokenizer, tools=text_env(what.env).tools)
-    sampling = Sampling(max_tokens=command.max_tokens, temperature=command.temperature)
     measured = probe(
         what, engine, renderer, prompts=command.prompts, trees=command.trees, sampling=sampling
     )

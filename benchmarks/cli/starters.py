@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from rich.markup import escape
 from rich.table import Table
 
+from ...agents.engines.base import Sampling
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
@@ -82,13 +83,15 @@ def run(command: Command) -> None:
 
     Raises:
         UnknownNameError: No such environment.
-        BadValueError: At temperature 0 there is no sampled score.
+        BadValueError: At temperature 0 there is no sampled score; no tokens of an action. Both
+            are refused before a model is made.
     """
     if command.temperature <= 0:
         raise BadValueError(
             f"--temperature is {command.temperature:g}; expected above 0: the greedy score stands "
             "beside the sampled one anyway."
         )
+    Sampling(max_tokens=command.max_tokens, temperature=command.temperature)
     names = command.env or (*taught_environments(), DEMO)
     for name in names:
         find_environment(DEMO_ENV if name == DEMO else name)

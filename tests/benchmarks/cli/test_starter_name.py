@@ -44,6 +44,15 @@ def test_nothing_is_made_for_options_that_are_refused(
     assert not (tmp_path / "cache" / "starters").exists()
 
 
+def test_actions_of_no_tokens_are_refused_before_a_model_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["starters", "--env", "Bandit-v0"], ["probe", "Bandit-v0"]):
+        assert main([*words, "--max-tokens", "0"]) == REFUSED
+        assert "max_tokens is 0" in capsys.readouterr().err
+        assert not (tmp_path / "cache" / "starters").exists()
+
+
 def test_play_shows_the_starter_in_the_world_that_it_was_made_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_model: Path
 ) -> None:
