@@ -69,9 +69,9 @@ def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
         )
     if given and not mine:
         raise BadValueError(
-            f"--model and --endpoint: are asked by prompting agents ({', '.join(PROMPTING)}) and "
-            f"planners ({', '.join(PLANNING)}); to score a model itself, name its folder as "
-            "--agent."
+            f"--agent {' '.join(names)}: asks no model; --model and --endpoint are asked by "
+            f"prompting agents ({', '.join(PROMPTING)}) and planners ({', '.join(PLANNING)}). To "
+            "score a model itself, name its folder as --agent."
         )
     if asked.model is not None and asked.endpoint is not None:
         raise BadValueError("--model and --endpoint: two models were given; give one.")

@@ -82,14 +82,7 @@ def finite_metrics(metrics: Mapping[str, Any], where: Where) -> dict[str, float]
             f"{where()}: metrics() is {metrics!r:.200}; expected numbers by name, such as "
             "{'em': 1.0}."
         )
-    found = {name: _as_float(value) for name, value in metrics.items()}
-    for name, number in found.items():
-        if not math.isfinite(number):
-            raise EnvFault(
-                f"{where()}: metrics()[{name!r}] is {metrics[name]!r:.200}; expected a finite "
-                "number. Leave a metric out where it does not apply."
-            )
-    return found
+    return _read_finite(metrics, "metrics()[{!r}]", "metric", where)
 
 
 def finite_terms(terms: Mapping[str, Any], where: Where) -> dict[str, float]:
@@ -102,14 +95,7 @@ def finite_terms(terms: Mapping[str, Any], where: Where) -> dict[str, float]:
     Raises:
         EnvFault: One is no finite number.
     """
-    found = {name: _as_float(value) for name, value in terms.items()}
-    for name, number in found.items():
-        if not math.isfinite(number):
-            raise EnvFault(
-                f"{where()}: reward term {name!r} is {terms[name]!r:.200}; expected a finite "
-                "number. Leave a term out where it does not apply."
-            )
-    return found
+    return _read_finite(terms, "reward term {!r}", "term", where)
 
 
 def sum_terms(terms: Mapping[str, float], where: Where) -> float:
@@ -125,6 +111,17 @@ def sum_terms(terms: Mapping[str, float], where: Where) -> float:
             f"{where()}: reward terms {dict(terms)} come to more than a float can hold; expected "
             "finite numbers with a finite sum."
         ) from error
+
+
+def _read_finite(given: Mapping[str, Any], form: str, what: str, where: Where) -> dict[str, float]:
+    found = {name: _as_float(value) for name, value in given.items()}
+    for name, number in found.items():
+        if not math.isfinite(number):
+            raise EnvFault(
+                f"{where()}: {form.format(name)} is {given[name]!r:.200}; expected a finite "
+                f"number. Leave a {what} out where it does not apply."
+            )
+    return found
 
 
 def _as_float(value: Any) -> float:

@@ -154,7 +154,8 @@ def _add_pass(routes: APIRouter, parts: _Parts) -> None:
                 raise Fault(
                     409,
                     "left",
-                    f"{left} episodes are unplayed; play them or send give_up (each counts as 0).",
+                    f"{left} episodes are unplayed; play them, or give them up: "
+                    "finish(give_up=True), the field give_up of the request (each counts as 0).",
                 )
             return finish(parts.settings, one, account)
 

@@ -168,7 +168,7 @@ def test_a_server_without_room_for_a_prompt_counts_as_failed(
     ("words", "reason"),
     [
         (["--agent", "rag"], "--model starter"),
-        (["--agent", "ircto", "--model", "x"], "are asked by prompting agents"),
+        (["--agent", "ircto", "--model", "x"], "--agent ircto: asks no model"),
         (["--agent", "rag", "ircto", "--model", "x/y"], "'ircot'"),
         (["--agent", "expert", "--model", "x"], "are asked by prompting agents"),
         (["--agent", "rag", "--model", "x", "--endpoint", "http://x"], "two models"),
