@@ -90,7 +90,9 @@ class MissingExtraError(TurngymError, ImportError):
     """An optional dependency is missing; the message names the extra to install."""
 
     def __init__(self, what: str, package: str, extra: str) -> None:
-        quoted = package if package.replace("-", "").replace("_", "").isalnum() else f"'{package}'"
+        name, blank, remark = package.partition(" ")  # a shell would take mcp>=2 for a file
+        plain = name.replace("-", "").replace("_", "").isalnum()
+        quoted = (name if plain else f"'{name}'") + blank + remark
         super().__init__(
             f"{what} needs the package {package!r}, which is not installed. "
             f"Install it with: pip install 'turngym[{extra}]' (no index has turngym: pip takes the "

