@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import sys
@@ -27,7 +28,7 @@ from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.rollouts import EpisodeRunner, value_tracker
 from turngym.benchmarks.cli.main import main
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.core.plugins import load_plugin
+from turngym.envs.core.plugins import VARIABLE, load_plugin, passed_on
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-recipe.md").read_text(encoding="utf-8")
 FILES = dict(
@@ -92,7 +93,8 @@ def test_the_rollout_of_the_page_grows_the_trees_that_it_describes(
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "stems.py"
     file.write_text(FILES["stems"], encoding="utf-8")
-    load_plugin(str(file))
+    with passed_on():  # and no further: processes of later tests would load it too
+        load_plugin(str(file))
     folder = str(ensure_starter("Fork-v0"))
     tokenizer = load_tokenizer(folder)
     rollout: Any = make_recipe("stems").rollout
@@ -109,3 +111,4 @@ def test_the_rollout_of_the_page_grows_the_trees_that_it_describes(
         played.append([turn.action for tree in group.trees for turn in tree.turns])
     assert played[0] == played[1]
     assert len(set(played[0])) > 2
+    assert VARIABLE not in os.environ
