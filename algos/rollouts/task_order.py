@@ -72,8 +72,8 @@ def _starts_at(seed: int, places: range, name: str, split: str, size: Size) -> l
             turn, at = divmod(place, len(size) if isinstance(size, np.ndarray) else size)
             if turn not in turns:
                 rng = np.random.default_rng([seed, _TASKS, turn])
-                whole = isinstance(size, int)
-                turns[turn] = rng.permutation(size) if whole else shuffle_blocks(rng, size)
+                mixed = isinstance(size, np.ndarray)
+                turns[turn] = shuffle_blocks(rng, size) if mixed else rng.permutation(size)
             task = int(turns[turn][at])
         episode = seed_at(seed, _EPISODES, place)
         starts.append(Start(split, task, episode, f"{name}/{place}"))

@@ -72,8 +72,10 @@ def run(command: Command) -> None:
     if not command.runs:
         raise BadValueError("curves: no runs; name at least one run directory.")
     configs, curves = [], []
-    folders = {Path(name).expanduser().resolve(): name for name in reversed(command.runs)}
-    for folder, name in reversed(folders.items()):  # a run that is named twice is one run
+    folders: dict[Path, str] = {}
+    for name in command.runs:  # a run that is named twice is one run
+        folders.setdefault(Path(name).expanduser().resolve(), name)
+    for folder, name in folders.items():
         if not folder.exists():
             raise DataError(f"curves: {name} does not exist; expected a run directory.")
         if not (folder / "config.json").is_file():

@@ -272,8 +272,8 @@ def measured_start(
     own = given is None
     folder = family_start(env.id) if own else None
     if folder is None:
-        path = given and model_path(given, (STARTER,), "model")
-        folder = path or starter(env.id, report)
+        named = given is not None
+        folder = model_path(given, (STARTER,), "model") if named else starter(env.id, report)
         env = fitting_size(env, made_for(None if own else folder, env.id), report)
     return fitted(env, folder, max_tokens, own, report), folder
 

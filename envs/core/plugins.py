@@ -177,7 +177,8 @@ def _execute(plugin: Plugin, word: str) -> None:
 
 def _hash_source(plugin: Plugin) -> str:
     """Return a hash of a plugin's source; empty where there is none to read (any more)."""
-    path = Path((sys.modules[plugin.module].__file__ or "") if plugin.module else plugin.path)
+    module = sys.modules.get(plugin.module)  # of folders and of compiled ones there is no file
+    path = Path(plugin.path if module is None else getattr(module, "__file__", None) or "")
     inner = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
     found = hashlib.sha256()
     try:

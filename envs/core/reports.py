@@ -25,8 +25,8 @@ def check_begun(begun: Any, name: str) -> None:
     Raises:
         TypeError: No pair of state and text; ``name`` is that of the environment's class.
     """
-    if type(begun) is not tuple or len(begun) != 2:
-        given = f"{len(begun)} values" if type(begun) is tuple else f"a {type(begun).__name__}"
+    if not isinstance(begun, tuple) or len(begun) != 2:
+        given = f"{len(begun)} values" if isinstance(begun, tuple) else f"a {type(begun).__name__}"
         raise TypeError(f"{name}.begin returned {given}; return the state and the observation.")
     if not isinstance(begun[1], str):
         raise TypeError(

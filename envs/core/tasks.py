@@ -144,7 +144,7 @@ def get_split_size(source: TaskSource[P], split: str, where: str) -> int | None:
         )
     if size == 0:
         raise BadValueError(f"{where}: split {split!r} holds no task; choose another split.")
-    return size
+    return None if size is None else int(size)
 
 
 def get_split_blocks(source: TaskSource[P], split: str) -> npt.NDArray[np.int64] | None:

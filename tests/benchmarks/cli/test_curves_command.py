@@ -81,6 +81,9 @@ def test_a_run_that_is_named_twice_is_one_run(
     monkeypatch.chdir(tmp_path)
     assert main(["curves", first, second, "first/", "./second", "--out", "c.png"]) == 0
     assert "grpo (2)" in capsys.readouterr().out
+    other = write_run(tmp_path / "other", config("rloo"))
+    assert main(["curves", first, other, "first", "--out", "c.png"]) == 0
+    assert "grpo (1), rloo (1)" in " ".join(capsys.readouterr().out.split())  # in their order
 
 
 def test_what_cannot_be_drawn_is_refused(

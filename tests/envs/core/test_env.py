@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -278,6 +278,18 @@ def test_begin_must_give_a_state_and_a_text(begun: Any, message: str) -> None:
 
     with pytest.raises(TypeError, match=rf"^Careless\.{message}"):
         started(Careless)
+
+
+def test_a_named_pair_is_a_pair() -> None:
+    class Begun(NamedTuple):
+        state: object
+        observation: str
+
+    class Named(Guess):
+        def begin(self, task, random):
+            return Begun(*super().begin(task, random))
+
+    assert started(Named).step(RIGHT)[2]
 
 
 def test_metrics_must_have_names() -> None:

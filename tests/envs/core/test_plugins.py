@@ -181,6 +181,13 @@ def test_a_plugin_is_known_by_its_source(tmp_path: Path) -> None:
     assert plugin_versions() == {}
 
 
+def test_a_plugin_without_a_file_has_no_version(tmp_path: Path) -> None:
+    (tmp_path / "mine_folder").mkdir()  # a namespace, which has no file
+    for name in ("itertools", "mine_folder"):
+        load_plugin(name)
+    assert plugin_versions() == {"itertools": "", "mine_folder": ""}
+
+
 def install(folder: Path, point: str) -> None:
     about = folder / "mine_package-1.0.dist-info"
     write(about, "METADATA", "Metadata-Version: 2.1\nName: mine-package\nVersion: 1.0\n")

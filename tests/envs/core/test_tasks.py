@@ -89,6 +89,11 @@ def test_the_digest_is_of_the_content() -> None:
     assert Task(one.id, one.split, one.index, Secret(9, 0, 9)).digest != one.digest
 
 
+def test_numpy_may_count_the_tasks() -> None:
+    size = get_split_size(Sized(dev=np.int64(7)), "dev", "Test-v0")  # type: ignore[arg-type]
+    assert type(size) is int
+
+
 @pytest.mark.parametrize("size", [-3, "all", 2.5])
 def test_a_size_is_a_number_of_tasks(size: object) -> None:
     with pytest.raises(BadValueError, match=r"sizes\(\) says .* split 'dev'; expected a number"):
