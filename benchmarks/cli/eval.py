@@ -143,9 +143,9 @@ def run(command: Command) -> None:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
     out = output_file(command.out) if command.out is not None else None
-    env, configs = _configure_sets(command)
     check_model_options(command.agent, command.model_options)  # before the first plays for minutes
     check_planner_options(command.agent, command.planner)
+    env, configs = _configure_sets(command)
     made = [config.make() for config in configs]
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     agents = [(name, _find_agent(name, sets)) for name in command.agent]

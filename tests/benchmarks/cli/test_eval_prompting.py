@@ -214,6 +214,12 @@ def test_bad_options_are_one_clear_line(
     assert reason in said.splitlines()[-1]
 
 
+def test_a_misspelt_agent_is_the_first_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the model was made for stood before it, though no agent would have asked that model."""
+    assert main(["eval", "--agent", "ircto", "--model", "starter"]) == REFUSED
+    assert capsys.readouterr().err.startswith("error: --agent ircto: asks no model")
+
+
 def test_a_key_that_is_not_there_is_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
