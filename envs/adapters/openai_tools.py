@@ -74,8 +74,8 @@ class ToolConversation:
             try:
                 read = json.loads(arguments)
             except (ValueError, RecursionError):  # no JSON, or none that Python reads
-                return self.talk.act(arguments)
+                read = None
             if not isinstance(read, dict):
-                return self.talk.act(arguments)
+                return self.talk.act(self.action_tools[name].enclose(arguments))
             arguments = read
         return self.talk.act(self.action_tools[name].write(arguments))

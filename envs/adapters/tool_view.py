@@ -34,12 +34,14 @@ class ActionTool:
         description: What it does.
         parameters: JSON Schema of its arguments, an object.
         write: The action, as text, that a call with these arguments is.
+        enclose: The action that arguments are which nobody can read, for the environment to refuse.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     write: Callable[[Mapping[str, Any]], str]
+    enclose: Callable[[str], str] = str
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -85,7 +87,11 @@ def _make_call_tool(schema: Mapping[str, Any]) -> ActionTool:
     function = schema["function"]
     name = function["name"]
     return ActionTool(
-        name, function["description"], function["parameters"], partial(_write_call, name)
+        name,
+        function["description"],
+        function["parameters"],
+        write=partial(_write_call, name),
+        enclose=f"<{_CALL}>{{}}</{_CALL}>".format,
     )
 
 

@@ -147,3 +147,14 @@ def test_arguments_that_python_cannot_read_are_a_mistake_like_others(arguments: 
     game = ToolConversation("SearchQA-v0", MICRO)
     game.start({"split": "train", "task": 0, "seed": 0})
     assert not game.call("search", arguments).info["valid_action"]
+
+
+@pytest.mark.parametrize("arguments", ['{"email": ', "[1]", "ann@x.org"])
+def test_arguments_of_a_tool_that_nobody_can_read_are_not_said_to_the_customer(
+    arguments: str,
+) -> None:
+    game = ToolConversation("Retail-v0", MICRO)
+    game.start(a_row("Retail-v0"))
+    reply = game.call("find_user_id_by_email", arguments)
+    assert not reply.info["valid_action"]
+    assert reply.text.startswith("Tool: ")
