@@ -12,6 +12,9 @@ JVM_VENV := .venv-jvm
 TEXTWORLD_VENV := .venv-textworld
 HASHES_VENV := .venv-hashes
 
+# The tests start hundreds of processes, each of which would compile the project anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What pip says is kept, and shown only where it fails: builds warn about what nobody can change.
 QUIETLY = > $(@D)/pip.log 2>&1 || { cat $(@D)/pip.log; exit 1; }
 
