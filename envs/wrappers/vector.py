@@ -54,6 +54,9 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         EnvFault: A process could not be started.
     """
 
+    closed: bool = True
+    """Gymnasium before 1.3 closes what it collects, also what was refused and has no copies."""
+
     def __init__(self, env: TextEnv[Any, Any], num_envs: int, processes: int = 1) -> None:
         check_integer("num_envs", num_envs, "TextVectorEnv", min=1)
         check_integer("processes", processes, "TextVectorEnv", min=1)
@@ -82,6 +85,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         self._copies: Copies | ProcessCopies = (
             Copies(env, num_envs) if processes == 1 else ProcessCopies(env, num_envs, processes)
         )
+        self.closed = False
 
     @property
     def envs(self) -> list[TextEnv[Any, Any]]:

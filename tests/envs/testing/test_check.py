@@ -7,8 +7,9 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from helpers.broken_worlds import BROKEN, Backtracking
+from helpers.broken_worlds import BROKEN, Backtracking, Reusing
 from helpers.guess_worlds import AskingGuess, Guess, SessionGuess, guess
+from packaging.version import Version
 
 from turngym.envs import check_text_env
 from turngym.envs.core.episode import Outcome
@@ -79,6 +80,8 @@ def test_laws_that_say_nothing_are_reported() -> None:
 
 @pytest.mark.parametrize(("law", "world"), BROKEN, ids=lambda x: getattr(x, "__name__", x))
 def test_a_broken_world_is_caught_by_the_law(law: str, world: Callable[[], gym.Env]) -> None:
+    if world is Reusing and Version(gym.__version__) < Version("1.4"):
+        pytest.skip("gymnasium compares the infos of two steps since 1.4")
     with pytest.raises(ConformanceError) as caught:
         check_text_env(world)
     assert caught.value.law == law, caught.value.detail
