@@ -7,6 +7,7 @@ Windows most of them.
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import IO, Any
 
 from ..core.errors import BadValueError
@@ -82,7 +83,7 @@ def require_posix(what: str) -> None:
         BadValueError: The system is another one.
     """
     try:
-        import fcntl  # noqa: F401 - Windows has none
+        import_module("fcntl")  # Windows has none
     except ImportError:
         raise BadValueError(
             f"{what} needs Linux or macOS; on Windows use WSL 2. What works where stands in "
