@@ -217,6 +217,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.mark.parametrize("name", FULL)
 def test_a_missing_protection_is_refused_by_name(machine: Callable[..., None], name: str) -> None:
+    need(FULL)
     machine(name)
     with pytest.raises(BadValueError, match=rf"lacks {name} \(.*\): no such thing") as refused:
         PythonTool()
