@@ -36,7 +36,7 @@ from .report import (
     format_steps,
 )
 from .scoring import FamilyScore, RowScore, score_ladder
-from .suites import is_ladder
+from .suites import RATE_SEARCH, is_ladder
 from .traits import TRAITS, Trait
 from .yardsticks import SUSPECT, compare_controls, compare_with_itself
 
@@ -110,8 +110,18 @@ class Line:
 
     @property
     def clean(self) -> bool:
-        """Whether the control, where there is one, does not account for the difference here."""
-        return self.beyond or not self.control
+        """Whether neither a control nor another rate accounts for the difference here."""
+        return (self.beyond or not self.control) and not self.by_rate
+
+    @property
+    def by_rate(self) -> bool:
+        """Whether the difference may be that of the learning rates.
+
+        The rates differ, and the interval reaches into what the search for rates lets pass.
+        """
+        if self.rate == self.base_rate or self.test is None:
+            return False
+        return max(self.test.low95, -self.test.high95) <= RATE_SEARCH.margin
 
     @property
     def rates(self) -> str:
@@ -316,6 +326,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "again": sorted({line.label for topic in topics for line in topic.lines if line.again}),
         "pairs": pairs,
         "lent": sum(pair.lent for pair in pairs),
+        "margin": RATE_SEARCH.margin,
         "least": _least_effects(sources),
         "repeated": repeated_yardsticks(sources, ladder),
         "aim": AIM,

@@ -387,6 +387,25 @@ def test_advice_names_a_missing_control_and_other_rates(ladder: Path, tmp_path: 
     assert row_of(tables, "grpo again (A/A)")[12].endswith("≠")
 
 
+def test_what_a_search_for_rates_lets_pass_gives_no_advice(tmp_path: Path) -> None:
+    """Trees lead by 4 points, SPO lags by 20, and both have another rate than GRPO."""
+
+    def want(row: str, column: str) -> tuple[float, float]:
+        here = {"treegrpo": 0.54, "spo": 0.3} if column == "Lottery-0.8" else {}
+        return here.get(row, 0.5), 0.9
+
+    suite = small_ladder("Lottery", rows=FEW)
+    layout = fill_ladder(tmp_path / "m", suite, want, spread=0.001)
+    for cell in suite.cells:
+        if cell.recipe in ("treegrpo", "spo"):
+            file = layout.cell_file(cell)
+            CellResult.read(file).model_copy(update={"rate": 0.002}).write(file)
+    text = advice(page(tmp_path / "m", out=tmp_path))
+    assert "use treegrpo" not in text
+    assert re.search(r"No advice on treegrpo \(.*\): the interval reaches into the 5 points", text)
+    assert re.search(r"Avoid spo \(-", text)
+
+
 def test_a_yardstick_of_one_comparison_says_nothing(tmp_path: Path) -> None:
     """Of one comparison a false call has a chance of 5 %, so that it can never be out of bounds."""
     parts = [PACKED / f"{name}.jsonl.gz" for name in ("ladder-full", "ladder-stale", "household")]
