@@ -238,7 +238,9 @@ def has_bfloat16(device: torch.device) -> bool:
     torch = _torch()
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device.type == "cpu" and torch.ops.mkldnn._is_mkldnn_bf16_supported() and _cpu_bf16()
+    if device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return False  # without oneDNN, as on Apple's processors, torch has not even the question
+    return torch.ops.mkldnn._is_mkldnn_bf16_supported() and _cpu_bf16()
 
 
 def warn_of_emulation(dtype: torch.dtype, device: torch.device, what: str) -> None:

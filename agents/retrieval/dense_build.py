@@ -20,6 +20,7 @@ from ...envs.tools.retrieval.index.build import BuildPlan
 from ...envs.tools.retrieval.index.files import save_json
 from ...envs.tools.retrieval.index.passages import OFFSETS
 from ...envs.utils.file_rows import get_contents, parse_row
+from ...envs.utils.system import reserve_space
 from .encoder import Encoder, encoder_digest
 
 EMBEDDINGS, FAISS = "embeddings.npy", "vectors.faiss"
@@ -121,7 +122,7 @@ def _embed(plan: BuildPlan, count: int) -> np.memmap:
         shape = (count, encoder.dim)
         vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
         with path.open("r+b") as file:  # a full disk is an error here, not a crash later
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            reserve_space(file)
     offsets = np.load(plan.out / OFFSETS, mmap_mode="r")
     with plan.corpus.open("rb") as corpus:
         for start in range(done, count, _STEP):

@@ -19,7 +19,6 @@ Of several processes the first writes there, the others into folders that are de
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from ...envs.core.errors import BadValueError, DataError, TurngymError
+from ...envs.utils.system import try_lock
 from .metrics import checked
 
 if TYPE_CHECKING:
@@ -289,16 +289,14 @@ def add_version(root: Path, entry: Mapping[str, Any]) -> None:
 def _take_lock(path: Path) -> IO[str]:
     """Lock ``path`` for this process; the system releases the lock when the process ends."""
     file = path.open("a+", encoding="utf-8")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not try_lock(file, "a run directory"):
         file.seek(0)
         holder = file.read().strip() or "an unknown process"
         file.close()
         raise RunLockedError(
             f"{path.parent} is in use by {holder}. Wait until it ends, stop it, or choose another "
             "run directory."
-        ) from None
+        )
     file.seek(0)
     file.truncate()
     file.write(f"process {os.getpid()} on {socket.gethostname()}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.utils.system import count_cores
 from .arguments import Repeated, refuse_others
 from .tables import plain_table, say, table_console
 
@@ -235,7 +236,7 @@ def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
     from ..matrix.executors import ProcessExecutor
     from ..matrix.layout import Layout
 
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     workers = command.workers if command.workers is not None else (len(gpus) or cores)
     if workers < 1:
         raise BadValueError(f"--workers {workers}: expected at least 1.")

@@ -13,6 +13,7 @@ from rich.progress import track
 
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError
+from ...envs.utils.system import count_cores
 from .arguments import Repeated, refuse_others
 from .tables import plain_table, say
 
@@ -102,7 +103,7 @@ def run_all(command: Command, claims: list[Claim]) -> None:
     from ..matrix.executors import ProcessExecutor
     from ..matrix.progress_view import view
 
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     workers = cores if command.workers is None else command.workers
     if workers < 1:
         raise BadValueError(f"--workers {workers}: expected at least 1.")

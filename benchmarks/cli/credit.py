@@ -14,6 +14,7 @@ from rich.markup import escape
 from ...agents.engines.factory import EngineSettings
 from ...algos.evaluation.defaults import MAX_TOKENS
 from ...envs.core.errors import BadValueError
+from ...envs.utils.system import count_cores
 from ..runtime.threads import prepare
 from .arguments import Repeated, make_folder, pairs, refuse_others, refuse_without
 from .env_options import Environment, EnvOptions, env_config
@@ -265,9 +266,7 @@ def workers(command: Command) -> int:
     Raises:
         BadValueError: Less than one.
     """
-    from ..microscope.crew import cores
-
-    count = cores() if command.truth.workers is None else command.truth.workers
+    count = count_cores() if command.truth.workers is None else command.truth.workers
     if count < 1:
         raise BadValueError(f"--workers {count}: expected at least 1.")
     return count

@@ -13,6 +13,7 @@ from ...agents.models.device_memory import card_share, share_of
 from ...algos.runs.provenance import versions
 from ...envs.core.errors import BadValueError
 from ...envs.core.plugins import plugin_versions
+from ...envs.utils.system import count_cores, memory_bytes
 from .cell import CellResult, Machine
 from .suite import Suite
 
@@ -35,7 +36,7 @@ def this_machine(device: str = "cpu") -> Machine:
     return Machine(
         system=platform.platform(),
         processor=processor(),
-        cores=len(os.sched_getaffinity(0)),
+        cores=count_cores(),
         memory_gb=memory_gb(),
         gpu=torch.cuda.get_device_name(0) if on_gpu else "",
         threads=torch.get_num_threads(),
@@ -83,9 +84,8 @@ def processor() -> str:
 
 
 def memory_gb() -> float:
-    """Return the machine's memory."""
-    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return round(size / 1024**3, 1)
+    """Return the machine's memory; 0 where the system does not tell."""
+    return round(memory_bytes() / 1024**3, 1)
 
 
 def visible_gpus() -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...algos.runs.run_dir import RunLockedError
+from ...envs.utils.system import try_lock
 from .board import Board
 from .cell import Cell
 from .executors import Executor
@@ -78,14 +78,12 @@ def lock_folder(path: Path) -> Iterator[None]:
         RunLockedError: Another process holds it.
     """
     with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not try_lock(file, "filling a folder of cells"):
             file.seek(0)
             raise RunLockedError(
                 f"{path.parent} is being filled by {file.read().strip() or 'another process'}. "
                 "Wait until it ends, or give another folder."
-            ) from None
+            )
         file.truncate(0)
         file.write(f"process {os.getpid()}")
         file.flush()

@@ -28,6 +28,7 @@ from ...algos.training.config import TrainConfig
 from ...algos.training.engines import make_engine
 from ...algos.training.policy import load_policy
 from ...envs.core.plugins import load_inherited
+from ...envs.utils.system import count_cores
 from .resampling import ResampleSettings, resample_group
 from .truth import MeasuredGroup, RecordingRunner, TruthSettings, Work, measure_group
 
@@ -202,14 +203,9 @@ def hire(bench: Bench, workers: int) -> Iterator[Crew]:
         yield OwnProcess(bench)
         return
     context = multiprocessing.get_context("spawn")
-    given = (bench.config, max(1, cores() // workers))
+    given = (bench.config, max(1, count_cores() // workers))
     with ProcessPoolExecutor(workers, context, _begin, given) as pool:
         yield Processes(pool, workers)
-
-
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 _OWN: list[Bench] = []

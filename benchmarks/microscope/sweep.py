@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from ...envs.core.errors import TurngymError
 from ...envs.core.plugins import load_inherited
+from ...envs.utils.system import count_cores
 from .columns import ColumnJob, measure_column
-from .crew import cores
 from .report import CreditReport
 
 
@@ -102,7 +102,7 @@ def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, C
             yield job, _measure(job)
         return
     context = multiprocessing.get_context("spawn")
-    threads = max(1, cores() // workers)
+    threads = max(1, count_cores() // workers)
     with ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (threads,)) as pool:
         under_way: dict[Future[CreditReport | str], ColumnJob] = {
             pool.submit(_measure, job): job for job in jobs

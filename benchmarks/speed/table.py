@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from ...envs.core.errors import DataError, MissingExtraError, UnknownNameError
+from ...envs.utils.system import count_cores
 from ..matrix.machine_info import memory_gb, processor
 
 FOLDER = Path(__file__).resolve().parent
@@ -160,7 +161,7 @@ def section(measured: Measured, load: float) -> str:
         measured: What came of the files.
         load: Processes that wanted the cores when it began, the mean of a minute.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = count_cores()
     peers = {name: version for name in PEERS if (version := _version(name))}
     packages = ", ".join(f"{name} {version}" for name, version in peers.items()) or "none"
     lines = [

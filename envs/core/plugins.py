@@ -184,7 +184,9 @@ def _hash_source(plugin: Plugin) -> str:
     try:
         for file in inner:
             content = file.read_bytes()
-            found.update(f"{file.relative_to(path.parent)} {len(content)} ".encode() + content)
+            found.update(
+                f"{file.relative_to(path.parent).as_posix()} {len(content)} ".encode() + content
+            )
     except OSError:
         return ""
     return found.hexdigest()[:12]

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, NoReturn
 from ..core.env import TextEnv
 from ..core.errors import BadValueError, EnvFault, EpisodeError
 from ..core.plugins import load_inherited
+from ..utils.system import count_cores, require_posix
 from .vector_copies import Batch, Copies, ResetOrder, join_batches
 
 _START = (
@@ -315,7 +316,7 @@ def _launch(start: int, end: int, processes: int) -> _Worker:
     """Start a process; it waits for its first messages."""
     if not sys.executable:
         raise EnvFault("TextVectorEnv: sys.executable is empty; processes need an interpreter.")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    require_posix("TextVectorEnv with processes")
     ours, theirs = socket.socketpair()
     with theirs:
         paths = json.dumps([os.fspath(path) for path in sys.path])
@@ -324,7 +325,7 @@ def _launch(start: int, end: int, processes: int) -> _Worker:
                 [sys.executable, "-c", _START, paths, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                env={"OMP_NUM_THREADS": str(max(1, (cores or 1) // processes)), **os.environ},
+                env={"OMP_NUM_THREADS": str(max(1, count_cores() // processes)), **os.environ},
                 start_new_session=True,
             )
         except OSError as fault:

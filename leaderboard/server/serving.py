@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...envs.core.errors import DataError, MissingExtraError
+from ...envs.utils.system import try_lock
 from ..ranking.index import rebuild
 from ..schema.base import OnItem
 from ..schema.result import Verdict
@@ -64,12 +64,10 @@ def hold_home(home: Path) -> Iterator[None]:
     """
     home.mkdir(parents=True, exist_ok=True)
     with (home / "server.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(file, "the leaderboard's server"):
             raise DataError(
                 f"{home}: another server uses this folder; stop it first, or choose another home."
-            ) from None
+            )
         yield
 
 

@@ -10,7 +10,6 @@ import contextlib
 import json
 import logging
 import os
-import resource
 import signal
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from typing import Any
 from ...envs.wrappers.record import RecordEpisodes
 from ..entries_io.play import start_slot
 from ..schema.suite import Slot
-from ..verification.sandbox_child import die_with_parent
+from ..verification.process_limits import bound_memory, die_with_parent
 from .seasons import PlayedSeason
 
 log = logging.getLogger(__name__)
@@ -60,14 +59,13 @@ def serve_steps(
 
 def _set_limits(memory_mib: int) -> None:
     """Bound the memory, step back behind the server, and die with it."""
+    import resource  # Windows, where the server says that it cannot run, has none
+
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    limit = memory_mib * MIB
-    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    bound_memory(memory_mib * MIB)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

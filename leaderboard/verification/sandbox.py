@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from ...envs.core.errors import DataError
 from ...envs.core.plugins import loaded_plugins
+from ...envs.utils.system import require_posix
 from ..schema.base import OnProgress, parse_form
 from ..schema.limits import ReadLimits, ReplayLimits
 from ..schema.result import Reason, Refusal, Verdict
@@ -56,9 +57,11 @@ def verify(
 
     Raises:
         DataError: There is no such entry.
+        BadValueError: The system cannot bound a process.
     """
     if not entry.exists():
         raise DataError(f"{entry}: there is no such entry; expected a folder or an archive.")
+    require_posix("verifying an entry")
     bounds = replay or ReplayLimits()
     request = {
         "entry": str(entry.resolve()),

@@ -6,20 +6,18 @@ verdict to its output. :mod:`.sandbox` starts it.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import errno
 import json
 import os
 import resource
-import signal
 import sys
 from pathlib import Path
 from typing import IO, Any
 
+from .process_limits import bound_memory, die_with_parent
+
 MIB = 2**20
 _GRACE_S = 2
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> int:
@@ -77,17 +75,11 @@ def _send(answers: IO[str], **message: Any) -> None:
     answers.flush()
 
 
-def die_with_parent() -> None:
-    """Have the kernel end this process when the one that started it ends, however that ended."""
-    with contextlib.suppress(OSError, AttributeError):  # systems without prctl
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _set_limits(cpu_s: int, memory_mib: int, file_mib: int) -> None:
     """Set the resource limits of this process; they can only be lowered afterwards."""
+    bound_memory(memory_mib * MIB)
     wanted = {
         resource.RLIMIT_CPU: cpu_s,
-        resource.RLIMIT_AS: memory_mib * MIB,
         resource.RLIMIT_FSIZE: file_mib * MIB,
         resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,

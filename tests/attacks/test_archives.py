@@ -135,7 +135,11 @@ def test_listings_that_lie(tmp_path: Path, case: dict[str, Any]) -> None:
         return
     (tmp_path / "room").mkdir()  # nobody believes what it says, so the true file comes out
     (tmp_path / "upload").write_bytes(data)
-    root = unpack(tmp_path / "upload", tmp_path / "room", LIMITS)
+    try:
+        root = unpack(tmp_path / "upload", tmp_path / "room", LIMITS)
+    except Refused as refused:
+        assert "Overlapped entries" in str(refused)  # noqa: PT017 - newer Pythons see some lies
+        return
     assert [(path.name, path.read_bytes()) for path in root.iterdir()] == [("entry.json", inside)]
 
 

@@ -67,6 +67,8 @@ class _PoolLayer(CacheLayerMixin):
         """Return positions of the pool."""
         return self._window.pool.positions
 
+    get_max_cache_shape = get_max_length  # its name in older transformers
+
 
 class _Window:
     """Which places of the pool one forward pass writes and reads.

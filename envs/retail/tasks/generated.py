@@ -44,7 +44,7 @@ DIGESTS = {
 @lru_cache(maxsize=1)
 def _hash_code() -> str:
     """Return a hash of the code that tasks come from."""
-    files = sorted(str(path.relative_to(_HERE)) for path in _HERE.rglob("*.py"))
+    files = sorted(path.relative_to(_HERE).as_posix() for path in _HERE.rglob("*.py"))
     return source_digest(_HERE, *files)
 
 

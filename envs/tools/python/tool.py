@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,6 +72,11 @@ class PythonTool:
         if not isinstance(self.allow_weaker, bool):
             raise BadValueError(
                 f"PythonTool: allow_weaker is {self.allow_weaker!r}; expected True or False."
+            )
+        if not sys.platform.startswith("linux"):  # where weaker protection is none at all
+            raise BadValueError(
+                f"PythonTool needs Linux, this is {sys.platform}; run it in a virtual machine or a "
+                "container of Linux."
             )
         if not (absent := protections.find_missing()):
             return

@@ -13,6 +13,7 @@ from turngym.agents.models.loading import (
     check_context,
     check_match,
     context_limit,
+    has_bfloat16,
     load_model,
     load_tokenizer,
     resolve_device,
@@ -134,3 +135,11 @@ def test_bfloat16_that_the_processor_emulates_is_told(
     if expected:
         assert "the engine computes in bfloat16" in str(told[0].message)
         assert "'auto' takes float32" in str(told[0].message)
+
+
+def test_a_torch_without_onednn_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Apple's processors, whose build has none of the operations to ask."""
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    monkeypatch.setattr(torch.ops, "mkldnn", object())
+    assert not has_bfloat16(torch.device("cpu"))
+    assert resolve_dtype("auto", torch.device("cpu")) == torch.float32

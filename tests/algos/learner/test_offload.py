@@ -226,7 +226,8 @@ def test_gradients_are_the_same_to_the_last_bit(kind: str, lane: CopyLane) -> No
     seen: list[int] = []
 
     def count(layer: Any, inputs: tuple[torch.Tensor]) -> None:
-        if layer.training:
+        # older layers call their hooks again where the backward pass computes them again
+        if layer.training and torch._C._current_graph_task_id() == -1:
             seen.append(inputs[0].nbytes)
 
     backbones = [moved.policy.model]

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from helpers.sandboxes import FULL, need
 from helpers.talk_world import LetterRenderer, ScriptEngine, Talk
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -183,4 +184,8 @@ def test_what_may_answer_otherwise_is_asked_for_every_path(tmp_path: Path) -> No
     recorded = RecordEpisodes(gym.make("Game24-v0"), tmp_path / "all.jsonl")
     assert not may_share(recorded)
     assert may_share(recorded.env)
+
+
+def test_code_runs_for_every_path() -> None:
+    need(FULL)
     assert not may_share(SearchQA(size="micro", tools=("search", "python")))

@@ -48,7 +48,7 @@ def serving(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
             assert process.stdout is not None
             line = process.stdout.readline()
             found = re.search(r"http://\S+?/retrieve", line)
-            assert found, line + process.stdout.read()
+            assert found, line
             yield process, found.group()
         finally:
             process.kill()

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....core.errors import BadValueError, DataError
 from ....utils.disk_cache import pack_strings, unpack_strings
+from ....utils.system import reserve_space
 from ..base import words
 from .build import BuildPlan
 from .files import map_array, save_array
@@ -148,7 +149,7 @@ def _allocate(path: Path, size: int, dtype: type) -> np.ndarray:
     scratch = path.with_name(f"{path.name}.part")
     array = np.lib.format.open_memmap(scratch, mode="w+", dtype=dtype, shape=(int(size),))
     with scratch.open("r+b") as file:
-        os.posix_fallocate(file.fileno(), 0, scratch.stat().st_size)
+        reserve_space(file)
     return array
 
 

@@ -217,6 +217,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.mark.parametrize("name", FULL)
 def test_a_missing_protection_is_refused_by_name(machine: Callable[..., None], name: str) -> None:
+    need(FULL)
     machine(name)
     with pytest.raises(BadValueError, match=rf"lacks {name} \(.*\): no such thing") as refused:
         PythonTool()
@@ -266,6 +267,8 @@ def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         with pytest.raises(BadValueError, match="needs Linux, this is darwin"):
             PythonTool()
+        with pytest.raises(BadValueError, match="needs Linux, this is darwin"):
+            PythonTool(allow_weaker=True)  # the code would not start there
     finally:
         protections._find_fault.cache_clear()
 
