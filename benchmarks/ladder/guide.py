@@ -3,7 +3,8 @@
 It says beforehand whether its yardsticks hold. Where A/A rows (a row against itself on other seeds)
 are called different too often, the comparisons are wrong and the page gives no advice. Where a row
 differs in a control (a family without its difficulty), it differs by something else than what the
-family asks, and gives advice there only if it differs by more, seed by seed, at the difficulty.
+family asks. So where a control was run, there is advice only on rows that differ by more, seed by
+seed, at the difficulty: that a control of few seeds decides nothing is no proof that it is equal.
 Advice comes from decided findings only.
 """
 
@@ -35,7 +36,8 @@ from .report import (
     format_steps,
 )
 from .scoring import FamilyScore, RowScore, score_ladder
-from .suites import is_ladder
+from .suites import RATE_SEARCH, is_ladder
+from .traits import TRAITS, Trait
 from .yardsticks import SUSPECT, compare_controls, compare_with_itself
 
 Value = TypeVar("Value")
@@ -52,64 +54,6 @@ AT_EDGE = "∅"
 AIM = 0.5
 """Share of the pairs of distinct rows that shall be separated on at least one family."""
 WANTED = ("ladder", "separating", "standard")
-
-
-@dataclass(frozen=True)
-class Trait:
-    """What an environment has that a family asks of, and how the probe shows it.
-
-    Attributes:
-        has: Continues "If your environment has".
-        probe: Continues "`turngym probe` shows".
-    """
-
-    has: str
-    probe: str
-
-
-TRAITS: Mapping[str, Trait] = {
-    "Lottery": Trait(
-        "returns that hang on early turns whose worth cannot be learned",
-        "a sibling correlation that rises behind the first turns",
-    ),
-    "Corridor": Trait(
-        "a decision whose effect comes many turns later",
-        "long episodes and a high sibling correlation after the first turns",
-    ),
-    "Keys": Trait(
-        "states that come again, with ways back and dead ends",
-        "a large share of turns in a state seen before in the episode",
-    ),
-    "Aliases": Trait(
-        "different states with equal observations",
-        "many turns in states that other trees were in, though their returns differ",
-    ),
-    "Noise": Trait(
-        "noise on the reward",
-        "variance of the return within a prompt and a low sibling correlation at every depth",
-    ),
-    "Fog": Trait(
-        "tools whose answers are uncertain",
-        "an entropy after answers that is above that at the start",
-    ),
-    "Judge": Trait(
-        "an outcome that is all or nothing and turns that a judge can rate",
-        "rare success at the start; whether verdicts exist is known from the environment",
-    ),
-    "Spawn": Trait(
-        "sessions that ask for further sessions",
-        "nothing of it; whether sessions exist is known from the environment",
-    ),
-    "Stale": Trait(
-        "rollouts so dear that every batch is used for many updates",
-        "nothing of it; updates per batch are a setting of the recipe",
-    ),
-    "Rare": Trait(
-        "success that is rare at the start",
-        "success at the start near or below 1 %",
-    ),
-}
-"""By family; of one without an entry the page says what it asks."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +76,8 @@ class Line:
         oracle: What the tables foresaw, in words; empty where they were not asked.
         again: Whether this is an A/A row.
         edge: At which end of the measure both rows are, in words; empty where they are not.
+        rate: Learning rate of the row's runs, in words; empty without one.
+        base_rate: That of the row it is compared with.
     """
 
     label: str
@@ -148,6 +94,8 @@ class Line:
     oracle: str = ""
     again: bool = False
     edge: str = ""
+    rate: str = ""
+    base_rate: str = ""
 
     @property
     def field(self) -> str:
@@ -162,8 +110,35 @@ class Line:
 
     @property
     def clean(self) -> bool:
-        """Whether what the row differs by in the control is not all of its difference here."""
-        return self.control != self.verdict or self.beyond
+        """Whether neither a control nor another rate accounts for the difference here."""
+        return (self.beyond or not self.control) and not self.by_rate
+
+    @property
+    def by_rate(self) -> bool:
+        """Whether the difference may be that of the learning rates.
+
+        The rates differ, and the interval reaches into what the search for rates lets pass.
+        """
+        if self.rate == self.base_rate or self.test is None:
+            return False
+        return max(self.test.low95, -self.test.high95) <= RATE_SEARCH.margin
+
+    @property
+    def rates(self) -> str:
+        """Return the row's learning rate, marked where it is not that of the other row."""
+        return (self.rate or "–") + (" ≠" if self.rate != self.base_rate else "")
+
+    @property
+    def notes(self) -> str:
+        """Return what a reader of advice on the row has to know of its evidence, in words."""
+        notes = [f"{self.seeds} seeds"]
+        if not self.control:
+            notes.append("no control")
+        elif self.control != "equivalent":
+            notes.append("more than in the control")
+        if self.rate != self.base_rate:
+            notes.append(f"at rate {self.rate}, {self.other} at {self.base_rate}")
+        return ", ".join(notes)
 
 
 @dataclass(frozen=True)
@@ -320,7 +295,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     more = [topic for group in columns.values() for topic in group if topic.trait is not None]
     yardsticks = [y for s in sources for y in compare_with_itself(s.results, baseline)]
     yardsticks += [y for name, group in scored.items() for y in compare_controls(group, name)]
-    measured = [y for y in yardsticks if y.tests and y.same]
+    measured = [y for y in yardsticks if y.same and y.can_fail]
     broken = [y for y in measured if not y.holds]
     differing = [y for y in yardsticks if y.tests and not y.same and y.called]
     trusted = bool(measured) and not broken
@@ -350,6 +325,10 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "column_rows": {suite: _rows(group) for suite, group in columns.items()},
         "again": sorted({line.label for topic in topics for line in topic.lines if line.again}),
         "pairs": pairs,
+        "lent": sum(pair.lent for pair in pairs),
+        "margin": RATE_SEARCH.margin,
+        "least": _least_effects(sources),
+        "repeated": repeated_yardsticks(sources, ladder),
         "aim": AIM,
         "share": share_separated(pairs),
         "advised": decided if trusted else [],
@@ -374,6 +353,29 @@ def _group(named: Iterable[tuple[str, Value]]) -> list[tuple[list[str], Value]]:
         else:
             known.append(name)
     return found
+
+
+def _least_effects(sources: Sequence[Source]) -> list[tuple[str, float]]:
+    """Return the least difference that matters with the suites that have it; 0 for any."""
+    found: dict[float, list[str]] = {}
+    for source in sources:
+        found.setdefault(source.results.suite.min_effect, []).append(source.results.suite.name)
+    return [
+        ("every suite here" if len(found) == 1 else ", ".join(names), effect)
+        for effect, names in found.items()
+    ]
+
+
+def repeated_yardsticks(sources: Sequence[Source], ladder: Source) -> list[str]:
+    """Return the suites whose A/A runs were all taken over from the ladder of the page."""
+
+    def runs(source: Source) -> set[str]:
+        apart = source.results.suite.yardsticks
+        return {r.digest for r in source.results.cells.values() if r.cell.recipe in apart}
+
+    own = runs(ladder)
+    others = [source for source in sources if source is not ladder and runs(source)]
+    return [source.results.suite.name for source in others if runs(source) <= own]
 
 
 def share_separated(pairs: Sequence[PairScore]) -> tuple[int, int, int]:
@@ -418,9 +420,7 @@ def _of_family(score: FamilyScore, results: Results, labels: Sequence[str]) -> T
     column = suite.column(family.column(score.middle))
     base = next((row for row in score.rows if row.label == score.baseline), None)
     lines = [
-        _ladder_line(score, row, base, results.place(row.label, column.name))
-        for row in score.rows
-        if row.label != score.baseline
+        _ladder_line(score, row, base, results) for row in score.rows if row.label != score.baseline
     ]
     ran = {row.label for row in score.rows}
     same = {label: twin for label, twin in family.same.items() if score.stands_in(label)}
@@ -460,7 +460,10 @@ def _trait(family: Family) -> Trait:
     return TRAITS.get(family.name, Trait(f"this: {asks}", "what it can of it"))
 
 
-def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None, place: Place) -> Line:
+def _ladder_line(
+    score: FamilyScore, row: RowScore, base: RowScore | None, results: Results
+) -> Line:
+    column = score.family.column(score.middle)
     compared, equal = row.middle, row.equal
     seen = row.forecast.says if row.forecast is not None and row.forecast.against else ""
     rungs = [one.rung(score.middle) if one is not None else None for one in (row, base)]
@@ -475,13 +478,21 @@ def _ladder_line(score: FamilyScore, row: RowScore, base: RowScore | None, place
         seeds=len(ours.keys() & theirs.keys()),
         difference=_difference(None if compared is None else compared.test, ours, theirs),
         needs="" if compared is None else compared.needs,
-        place=place,
+        place=results.place(row.label, column),
         control="" if equal is None else equal.verdict,
         beyond=base is not None and _beyond(score, row, base),
         oracle=row.meets or seen,
         again=again,
         edge="" if compared is None else compared.edge,
+        rate=_rate(results, row.label, column),
+        base_rate=_rate(results, score.baseline, column),
     )
+
+
+def _rate(results: Results, label: str, column: str) -> str:
+    """Return the learning rates of a row's runs in a column, in words."""
+    found = {run.rate for run in results.runs(label, column) if run.rate is not None}
+    return ", ".join(f"{rate:g}" for rate in sorted(found))
 
 
 def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
@@ -533,6 +544,8 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                     place=results.place(row, name),
                     again=row in apart,
                     edge=compared.edge,
+                    rate=_rate(results, row, name),
+                    base_rate=_rate(results, compared.other, name),
                 )
             )
         ran = {line.label for line in lines} | {baseline}

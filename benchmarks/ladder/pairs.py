@@ -27,16 +27,23 @@ class PairScore:
         first: A row.
         second: Another one.
         families: Comparison at the middle size by family; the first row above or below the second.
+        lent_by: Families in which another row with the same gradient stands for one of them.
     """
 
     first: str
     second: str
     families: dict[str, Comparison]
+    lent_by: frozenset[str] = frozenset()
 
     @property
     def separated(self) -> list[str]:
         """Return the families in which the rows differ."""
         return [name for name, found in self.families.items() if found.apart]
+
+    @property
+    def lent(self) -> bool:
+        """Whether the rows are told apart only where another row's runs stand for one of them."""
+        return self.tested and bool(self.separated) and self.lent_by.issuperset(self.separated)
 
     @property
     def tested(self) -> bool:
@@ -72,7 +79,16 @@ def compare_pairs(
         found[name, (first, second)] = decide_test(suite, test, p, second)
         found[name, (second, first)] = decide_test(suite, test.reverse(), p, first)
     return [
-        PairScore(first, second, _of_pair(scores, (first, second), found))
+        PairScore(
+            first,
+            second,
+            _of_pair(scores, (first, second), found),
+            frozenset(
+                score.family.name
+                for score in scores
+                if score.stands_in(first) or score.stands_in(second)
+            ),
+        )
         for first, second in combinations(labels, 2)
     ]
 

@@ -252,6 +252,34 @@ LADDER_STALE_RATES = Suite(
     max_batch=LADDER_RATES.max_batch,
 )
 
+
+def _equal_column(family: str, rate: float, rows: list[str]) -> SuiteEnv:
+    """Return a family's middle size with all rows at one learning rate."""
+    column = column_of(FAMILIES[family], FAMILIES[family].middle)
+    settings = {**column.recipe_settings, "optim.lr": rate}
+    return column.model_copy(update={"rows": rows, "row_settings": {}, "recipe_settings": settings})
+
+
+LADDER_EQUAL_RATES = Suite(
+    name="ladder-equal-rates",
+    version=1,
+    about="rows of the ladder that differ from GRPO by about what its search for rates lets pass, "
+    "at one rate for all, on seeds of their own",
+    recipes=tuple(
+        row for row in ROWS if row.label in (BASELINE, AGAIN, "rloo", "ppo", "reinforcepp")
+    ),
+    envs=(
+        _equal_column("Spawn", 2e-3, [BASELINE, AGAIN, "rloo"]),
+        _equal_column("Stale", 6e-4, [BASELINE, AGAIN, "ppo", "reinforcepp"]),
+    ),
+    seeds=(10, 11, 12, 13, 14),
+    trials=LADDER.trials,
+    max_batch=LADDER.max_batch,
+    min_effect=LADDER.min_effect,
+)
+"""The search keeps a family's rate unless another one leads by 5 points, so that in Stale PPO kept
+.002 beside GRPO's .0006, and in Spawn GRPO .001 beside RLOO's .002."""
+
 _OFF_POLICY = {"optim.minibatches": 8, "optim.epochs": 2}
 _ALL = [row.label for row in ROWS if row.label not in ("no clip", "pasa")]
 
@@ -440,6 +468,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_RATES,
         LADDER_STALE,
         LADDER_STALE_RATES,
+        LADDER_EQUAL_RATES,
         SEPARATING,
         HOUSEHOLD,
         HOUSEHOLD_CRITICS,

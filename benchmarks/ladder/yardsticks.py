@@ -50,6 +50,11 @@ class Yardstick:
         return _at_least(max(counts), self.tests)
 
     @property
+    def can_fail(self) -> bool:
+        """Whether it would be out of bounds if all of its comparisons were called different."""
+        return self.tests > 0 and _at_least(self.tests, self.tests) <= SUSPECT
+
+    @property
     def holds(self) -> bool:
         """Whether the calls are no more than chance allows."""
         return self.chance > SUSPECT

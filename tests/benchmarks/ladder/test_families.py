@@ -22,6 +22,7 @@ from turngym.benchmarks.ladder.suites import (
     EQUAL_RATE,
     HOUSEHOLD_CRITICS,
     LADDER,
+    LADDER_EQUAL_RATES,
     LADDER_FULL,
     LADDER_RATES,
     LADDER_STALE,
@@ -102,6 +103,18 @@ def test_the_stale_ladder_takes_the_ladders_cells_over() -> None:
         if cell.recipe == "grpo":
             assert LADDER_STALE_RATES.cell_digest(cell) == LADDER_RATES.cell_digest(cell)
     assert STALE_RATES.keys() <= tried - {"grpo"}
+
+
+def test_rows_of_equal_rates_have_one_rate_and_seeds_of_their_own() -> None:
+    suite = LADDER_EQUAL_RATES
+    assert is_ladder(suite)
+    assert suite.yardsticks == {"grpo again": "grpo"}
+    assert not {*suite.seeds} & {*LADDER_FULL.seeds, *LADDER_RATES.seeds}
+    for column in suite.envs:
+        assert not column.row_settings
+        assert all("optim.lr" not in suite.recipe(label).settings for label in column.rows)
+        # in the ladder some of these rows have another one: that is what is asked
+        assert LADDER_FULL.column(column.name).row_settings.keys() & set(column.rows)
 
 
 def test_the_rows_by_state_take_over_the_ladder_s_baseline() -> None:

@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 from helpers.made_claims import above, tiny_claim
-from helpers.made_ladder import Wanted, fill_ladder, made_oracle, small_ladder
+from helpers.made_ladder import Wanted, fill_ladder, made_oracle, small_ladder, write_cell
 from helpers.tiny_matrix import filled, finished, tiny
 
 from turngym.benchmarks.claims.outcome import Outcome
 from turngym.benchmarks.claims.packing import write_outcomes
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.ladder.families import FAMILIES
-from turngym.benchmarks.ladder.guide import TRAITS, write_guide
+from turngym.benchmarks.ladder.guide import write_guide
 from turngym.benchmarks.ladder.pairs import compare_pairs
 from turngym.benchmarks.ladder.report import ORACLE_FILE
 from turngym.benchmarks.ladder.scoring import score_ladder
+from turngym.benchmarks.ladder.traits import TRAITS
 from turngym.benchmarks.ladder.yardsticks import compare_with_itself
-from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.cell import Cell, CellResult
 from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
 from turngym.benchmarks.matrix.results import Place, Results
 from turngym.benchmarks.matrix.suite import Suite
@@ -347,3 +348,87 @@ def test_the_oracle_travels_with_packed_results(tmp_path: Path) -> None:
     assert "no forecast lies beside" not in text
     assert main(["bench", "--report", str(packed), "--out", str(tmp_path / "report")]) == 0
     assert foreseen in (tmp_path / "report" / "ladder.md").read_text(encoding="utf-8")
+
+
+def test_a_control_that_decides_nothing_is_no_proof_of_equality(tmp_path: Path) -> None:
+    """Trees lead by as much without the difficulty, on seeds too few or too noisy to say so."""
+
+    def want(row: str, column: str) -> tuple[float, float]:
+        lead = row == "treegrpo" and column in ("Lottery-0.8", "Lottery-control")
+        return (0.6 if lead else 0.5), 0.9
+
+    suite = small_ladder("Lottery", rows=FEW)
+    layout = fill_ladder(tmp_path / "m", suite, want)
+    for seed, area in enumerate((0.4, 0.9, 0.45, 0.85, 0.4)):
+        cell = Cell(recipe="treegrpo", column="Lottery-control", seed=seed)
+        write_cell(layout, suite, cell, area, 0.9)
+    text = page(tmp_path / "m", out=tmp_path)
+    detail = row_of(text.partition("### Lottery")[2], "treegrpo")
+    assert (detail[2], detail[7]) == ("above", "not decided")
+    assert "use treegrpo" not in advice(text)
+    assert re.search(r"No advice on treegrpo .*: it is not shown that they differ by more", text)
+
+
+def test_advice_names_a_missing_control_and_other_rates(ladder: Path, tmp_path: Path) -> None:
+    results = Results.read(ladder)
+    layout = fill_ladder(tmp_path / "m", results.suite, wanted)
+    for cell in results.suite.cells:
+        file = layout.cell_file(cell)
+        if cell.column == "Lottery-control" and cell.recipe == "spo":
+            file.unlink()
+        elif cell.column == "Lottery-0.8" and cell.recipe in ("treegrpo", "grpo"):
+            rate = 0.002 if cell.recipe == "treegrpo" else 0.001
+            CellResult.read(file).model_copy(update={"rate": rate}).write(file)
+    text = page(tmp_path / "m", out=tmp_path)
+    assert re.search(r"use treegrpo \(.*, 5 seeds, at rate 0\.002, grpo at 0\.001\)", advice(text))
+    assert re.search(r"Avoid spo \(.*, 5 seeds, no control, at rate", advice(text))
+    tables = text.partition("### Lottery")[2]
+    assert row_of(tables, "treegrpo")[12] == "0.002 ≠"
+    assert row_of(tables, "grpo again (A/A)")[12].endswith("≠")
+
+
+def test_what_a_search_for_rates_lets_pass_gives_no_advice(tmp_path: Path) -> None:
+    """Trees lead by 4 points, SPO lags by 20, and both have another rate than GRPO."""
+
+    def want(row: str, column: str) -> tuple[float, float]:
+        here = {"treegrpo": 0.54, "spo": 0.3} if column == "Lottery-0.8" else {}
+        return here.get(row, 0.5), 0.9
+
+    suite = small_ladder("Lottery", rows=FEW)
+    layout = fill_ladder(tmp_path / "m", suite, want, spread=0.001)
+    for cell in suite.cells:
+        if cell.recipe in ("treegrpo", "spo"):
+            file = layout.cell_file(cell)
+            CellResult.read(file).model_copy(update={"rate": 0.002}).write(file)
+    text = advice(page(tmp_path / "m", out=tmp_path))
+    assert "use treegrpo" not in text
+    assert re.search(r"No advice on treegrpo \(.*\): the interval reaches into the 5 points", text)
+    assert re.search(r"Avoid spo \(-", text)
+
+
+def test_a_yardstick_of_one_comparison_says_nothing(tmp_path: Path) -> None:
+    """Of one comparison a false call has a chance of 5 %, so that it can never be out of bounds."""
+    parts = [PACKED / f"{name}.jsonl.gz" for name in ("ladder-full", "ladder-stale", "household")]
+    text = page(*parts, out=tmp_path)
+    last = {
+        line.split(" | ")[1]: line.split(" | ")[-1].strip(" |")
+        for line in text.splitlines()
+        if line.startswith("| A/A: grpo again |")
+    }
+    assert last == {
+        "ladder-full": "holds",
+        "ladder-stale": "too few to tell",
+        "household": "too few to tell",
+    }
+    assert "The A/A runs of ladder-stale were taken over from ladder-full" in text
+    assert "needs at the measured deviation, 2 points in every suite here; it is not" in text
+
+
+def test_pairs_that_another_row_lent_its_runs_are_counted(ladder: Path, tmp_path: Path) -> None:
+    results = Results.read(ladder)
+    labels = [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
+    pairs = compare_pairs(results.suite, score_ladder(results, None, "grpo"), labels)
+    lent = {(pair.first, pair.second) for pair in pairs if pair.lent}
+    assert ("treegrpo", "dapo") in lent  # by GRPO's runs on the lottery
+    assert ("grpo", "treegrpo") not in lent
+    assert f"{len(lent)} of them only where the runs of a row" in page(ladder, out=tmp_path)
