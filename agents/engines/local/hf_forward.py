@@ -67,7 +67,7 @@ class _PoolLayer(CacheLayerMixin):
         """Return positions of the pool."""
         return self._window.pool.positions
 
-    get_max_cache_shape = get_max_length  # its name in older transformers
+    get_max_cache_shape = get_max_length  # its name before transformers 5.13
 
 
 class _Window:
