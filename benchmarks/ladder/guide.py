@@ -134,10 +134,13 @@ class Line:
         notes = [f"{self.seeds} seeds"]
         if not self.control:
             notes.append("no control")
+        elif not self.beyond:
+            notes.append("not shown to be more than in the control")
         elif self.control != "equivalent":
             notes.append("more than in the control")
         if self.rate != self.base_rate:
-            notes.append(f"at rate {self.rate}, {self.other} at {self.base_rate}")
+            rates = self.rate or "none", self.base_rate or "none"
+            notes.append(f"at rate {rates[0]}, {self.other} at {rates[1]}")
         return ", ".join(notes)
 
 
@@ -295,6 +298,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     more = [topic for group in columns.values() for topic in group if topic.trait is not None]
     yardsticks = [y for s in sources for y in compare_with_itself(s.results, baseline)]
     yardsticks += [y for name, group in scored.items() for y in compare_controls(group, name)]
+    repeated = repeated_yardsticks(sources, ladder)
     measured = [y for y in yardsticks if y.same and y.can_fail]
     broken = [y for y in measured if not y.holds]
     differing = [y for y in yardsticks if y.tests and not y.same and y.called]
@@ -328,7 +332,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "lent": sum(pair.lent for pair in pairs),
         "margin": RATE_SEARCH.margin,
         "least": _least_effects(sources),
-        "repeated": repeated_yardsticks(sources, ladder),
+        "repeated": repeated,
         "aim": AIM,
         "share": share_separated(pairs),
         "advised": decided if trusted else [],
