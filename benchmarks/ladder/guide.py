@@ -500,7 +500,12 @@ def _rate(results: Results, label: str, column: str) -> str:
 
 
 def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
-    """Return whether a row's difference at the middle size exceeds that in the control."""
+    """Return whether a row's difference at the middle size exceeds that in the control.
+
+    The side is that of the difference over all seeds, of which the control may have a part.
+    """
+    if row.middle is None or row.middle.test is None:
+        return False
     rungs = [row.rung(score.middle), base.rung(score.middle), row.control, base.control]
     areas = [{} if rung is None else rung.areas for rung in rungs]
     seeds = sorted(set.intersection(*(set(one) for one in areas)))
@@ -510,7 +515,7 @@ def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
     here = [ours[s] - theirs[s] for s in seeds]
     without = [ours_without[s] - theirs_without[s] for s in seeds]
     test = compare_seeds(here, without)
-    return test.low95 > 0 if sum(here) > 0 else test.high95 < 0
+    return test.low95 > 0 if row.middle.test.difference > 0 else test.high95 < 0
 
 
 def _difference(

@@ -429,6 +429,25 @@ def test_advice_withheld_for_rates_does_not_say_that_the_control_was_exceeded(
     )
 
 
+def test_the_side_is_that_of_all_seeds_where_the_control_has_a_part(tmp_path: Path) -> None:
+    """Trees lag over twelve seeds, and lead in the five that the control has."""
+
+    def want(row: str, column: str) -> tuple[float, float]:
+        return (0.4 if (row, column) == ("treegrpo", "Lottery-control") else 0.5), 0.9
+
+    suite = small_ladder("Lottery", rows=FEW, seeds=12)
+    layout = fill_ladder(tmp_path / "m", suite, want, spread=0.001)
+    for cell in suite.cells:
+        if cell.column == "Lottery-control" and cell.seed >= 5:
+            layout.cell_file(cell).unlink()
+        elif (cell.recipe, cell.column) == ("treegrpo", "Lottery-0.8"):
+            write_cell(layout, suite, cell, 0.505 if cell.seed < 5 else 0.1, 0.9)
+    text = page(tmp_path / "m", out=tmp_path)
+    assert row_of(text.partition("### Lottery")[2], "treegrpo")[2] == "below"
+    assert "Avoid treegrpo" not in advice(text)
+    assert "No advice on treegrpo" in advice(text)
+
+
 def test_a_ladder_of_one_column_has_no_yardstick_that_can_fail(tmp_path: Path) -> None:
     suite = small_ladder("Lottery", rows=FEW)
     suite = suite.model_copy(update={"envs": suite.envs[:1]})
