@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from ...envs.core.errors import BadValueError, DataError, TurngymError
-from ...envs.utils.system import try_lock
+from ...envs.utils.system import require_posix, try_lock
 from .metrics import checked
 
 if TYPE_CHECKING:
@@ -95,11 +95,13 @@ class RunDir(Closing):
 
     Raises:
         RunLockedError: Another process holds the folder.
-        BadValueError: The folder belongs to another configuration, or to something else.
+        BadValueError: The folder belongs to another configuration, or to something else, or the
+            system or the folder's file system has no locks.
         DataError: ``config.json`` is damaged.
     """
 
     def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
+        require_posix("a run directory")
         self.root = Path(root)
         if self.root.exists() and not self.root.is_dir():
             raise BadValueError(f"{self.root} is a file; expected a folder for the run.")
@@ -289,7 +291,12 @@ def add_version(root: Path, entry: Mapping[str, Any]) -> None:
 def _take_lock(path: Path) -> IO[str]:
     """Lock ``path`` for this process; the system releases the lock when the process ends."""
     file = path.open("a+", encoding="utf-8")
-    if not try_lock(file, "a run directory"):
+    try:
+        locked = try_lock(file, "a run directory")
+    except BaseException:
+        file.close()
+        raise
+    if not locked:
         file.seek(0)
         holder = file.read().strip() or "an unknown process"
         file.close()

@@ -134,10 +134,13 @@ class Line:
         notes = [f"{self.seeds} seeds"]
         if not self.control:
             notes.append("no control")
+        elif not self.beyond:
+            notes.append("not shown to be more than in the control")
         elif self.control != "equivalent":
             notes.append("more than in the control")
         if self.rate != self.base_rate:
-            notes.append(f"at rate {self.rate}, {self.other} at {self.base_rate}")
+            rates = self.rate or "none", self.base_rate or "none"
+            notes.append(f"at rate {rates[0]}, {self.other} at {rates[1]}")
         return ", ".join(notes)
 
 
@@ -295,6 +298,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     more = [topic for group in columns.values() for topic in group if topic.trait is not None]
     yardsticks = [y for s in sources for y in compare_with_itself(s.results, baseline)]
     yardsticks += [y for name, group in scored.items() for y in compare_controls(group, name)]
+    repeated = repeated_yardsticks(sources, ladder)
     measured = [y for y in yardsticks if y.same and y.can_fail]
     broken = [y for y in measured if not y.holds]
     differing = [y for y in yardsticks if y.tests and not y.same and y.called]
@@ -328,7 +332,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "lent": sum(pair.lent for pair in pairs),
         "margin": RATE_SEARCH.margin,
         "least": _least_effects(sources),
-        "repeated": repeated_yardsticks(sources, ladder),
+        "repeated": repeated,
         "aim": AIM,
         "share": share_separated(pairs),
         "advised": decided if trusted else [],
@@ -496,7 +500,12 @@ def _rate(results: Results, label: str, column: str) -> str:
 
 
 def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
-    """Return whether a row's difference at the middle size exceeds that in the control."""
+    """Return whether a row's difference at the middle size exceeds that in the control.
+
+    The side is that of the difference over all seeds, of which the control may have a part.
+    """
+    if row.middle is None or row.middle.test is None:
+        return False
     rungs = [row.rung(score.middle), base.rung(score.middle), row.control, base.control]
     areas = [{} if rung is None else rung.areas for rung in rungs]
     seeds = sorted(set.intersection(*(set(one) for one in areas)))
@@ -506,7 +515,7 @@ def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
     here = [ours[s] - theirs[s] for s in seeds]
     without = [ours_without[s] - theirs_without[s] for s in seeds]
     test = compare_seeds(here, without)
-    return test.low95 > 0 if sum(here) > 0 else test.high95 < 0
+    return test.low95 > 0 if row.middle.test.difference > 0 else test.high95 < 0
 
 
 def _difference(

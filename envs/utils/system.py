@@ -61,15 +61,20 @@ def try_lock(file: IO[Any], what: str) -> bool:
         what: What needs the lock, for the error.
 
     Raises:
-        BadValueError: The system has no such locks.
+        BadValueError: The system, or the file's own file system, has no such locks.
     """
     require_posix(what)
     import fcntl
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except (BlockingIOError, PermissionError):  # the latter where a network folder emulates it
         return False
+    except OSError as fault:
+        raise BadValueError(
+            f"{what} needs a lock, and {file.name} cannot be locked ({fault.strerror}). Choose a "
+            "folder on a file system that has locks."
+        ) from fault
     return True
 
 

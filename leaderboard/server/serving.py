@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...envs.core.errors import DataError, MissingExtraError
-from ...envs.utils.system import try_lock
+from ...envs.utils.system import require_posix, try_lock
 from ..ranking.index import rebuild
 from ..schema.base import OnItem
 from ..schema.result import Verdict
@@ -61,7 +61,9 @@ def hold_home(home: Path) -> Iterator[None]:
 
     Raises:
         DataError: Another server uses the folder.
+        BadValueError: The system, or the folder's file system, has no locks.
     """
+    require_posix("the leaderboard's server")
     home.mkdir(parents=True, exist_ok=True)
     with (home / "server.lock").open("a") as file:
         if not try_lock(file, "the leaderboard's server"):

@@ -52,10 +52,11 @@ class PythonTool:
         memory_mb: Address space in MiB; past it Python raises MemoryError.
         disk_mb: MiB in the temporary folder.
         max_output_chars: Characters of output that are shown; more is cut, with a notice.
-        allow_weaker: Run on a machine that lacks a protection too; a warning says which.
+        allow_weaker: Run on a Linux machine that lacks a protection too; a warning says which.
 
     Raises:
-        BadValueError: A value out of range, or a protection that this machine lacks.
+        BadValueError: A value out of range, a protection that this machine lacks, or a system that
+            is not Linux.
     """
 
     timeout_s: float = 10.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 import torch
@@ -76,6 +78,29 @@ def test_second_holder_in_one_process_is_refused(tmp_path: Path) -> None:
     with RunDir(tmp_path, CONFIG), pytest.raises(RunLockedError, match="in use by process"):
         RunDir(tmp_path, CONFIG)
     RunDir(tmp_path, CONFIG).close()
+
+
+def test_without_locks_no_folder_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(BadValueError, match="a run directory needs Linux or macOS"):
+        RunDir(tmp_path / "run", CONFIG)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_lock_that_cannot_be_taken_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    asked = []
+
+    def refuse(file: IO[str], how: int) -> None:
+        asked.append(file)
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(BadValueError, match="cannot be locked"):
+        RunDir(tmp_path, CONFIG)
+    assert [file.closed for file in asked] == [True]
 
 
 def test_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -40,6 +41,22 @@ def test_space_is_reserved_where_the_system_cannot(
         system.reserve_space(file)
     assert path.read_bytes() == b"head" + bytes(size - 4)
     assert path.stat().st_blocks * 512 >= size
+
+
+def test_a_file_system_without_locks_is_not_a_lock_of_somebody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        (tmp_path / "lock").open("a") as file,
+        pytest.raises(BadValueError, match=r"lock cannot be locked \(No locks available\)"),
+    ):
+        system.try_lock(file, "this")
 
 
 def test_a_lock_is_held_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
