@@ -22,7 +22,7 @@ for name in ("sched_getaffinity", "sched_setaffinity", "posix_fallocate", "posix
 vars(select).pop("epoll", None)
 """
 WINDOWS = """
-import os, sys
+import asyncio, multiprocessing, os, subprocess, sys  # which have halves of their own for Windows
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
     sys.modules[name] = None
 for name in ("sched_getaffinity", "posix_fallocate", "sysconf", "fork", "killpg"):
