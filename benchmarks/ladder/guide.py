@@ -36,7 +36,7 @@ from .report import (
     format_steps,
 )
 from .scoring import FamilyScore, RowScore, score_ladder
-from .suites import RATE_SEARCH, is_ladder
+from .suites import RATE_SEARCH, is_ladder, search_of
 from .traits import TRAITS, Trait
 from .yardsticks import SUSPECT, compare_controls, compare_with_itself
 
@@ -78,6 +78,7 @@ class Line:
         edge: At which end of the measure both rows are, in words; empty where they are not.
         rate: Learning rate of the row's runs, in words; empty without one.
         base_rate: That of the row it is compared with.
+        margin: Lead in area that the search for rates lets pass.
     """
 
     label: str
@@ -96,6 +97,7 @@ class Line:
     edge: str = ""
     rate: str = ""
     base_rate: str = ""
+    margin: float = RATE_SEARCH.margin
 
     @property
     def field(self) -> str:
@@ -121,7 +123,7 @@ class Line:
         """
         if self.rate == self.base_rate or self.test is None:
             return False
-        return max(self.test.low95, -self.test.high95) <= RATE_SEARCH.margin
+        return max(self.test.low95, -self.test.high95) <= self.margin
 
     @property
     def rates(self) -> str:
@@ -330,7 +332,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "again": sorted({line.label for topic in topics for line in topic.lines if line.again}),
         "pairs": pairs,
         "lent": sum(pair.lent for pair in pairs),
-        "margin": RATE_SEARCH.margin,
+        "search": search_of(ladder.results.suite),
         "least": _least_effects(sources),
         "repeated": repeated,
         "aim": AIM,
@@ -490,6 +492,7 @@ def _ladder_line(
         edge="" if compared is None else compared.edge,
         rate=_rate(results, row.label, column),
         base_rate=_rate(results, score.baseline, column),
+        margin=search_of(results.suite).margin,
     )
 
 
@@ -555,6 +558,7 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                     edge=compared.edge,
                     rate=_rate(results, row, name),
                     base_rate=_rate(results, compared.other, name),
+                    margin=search_of(results.suite).margin,
                 )
             )
         ran = {line.label for line in lines} | {baseline}

@@ -159,6 +159,11 @@ RATE_SEARCH = RateSearch(scales=(1.0, 0.3, 2.0), seeds=(100, 101), share=0.5)
 """How the rates of both forms are chosen, once: at each family's middle size, from its own rate."""
 
 
+def search_of(suite: Suite) -> RateSearch:
+    """Return the search that a suite's learning rates come from: its own, or the ladder's."""
+    return suite.lr_search or RATE_SEARCH
+
+
 def rate_column(family: Family, scale: float) -> str:
     """Return the name of the column of the search that tries a scale of a family's rate."""
     return f"{family.name}-rate-{scale:g}"

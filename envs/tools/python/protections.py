@@ -55,10 +55,15 @@ def describe_missing(absent: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
+def find_other_system() -> str | None:
+    """Return why no process of the tool can start on this system; None on Linux."""
+    return None if sys.platform.startswith("linux") else f"needs Linux, this is {sys.platform}"
+
+
 @cache
 def _find_fault(names: tuple[str, ...]) -> str | None:
-    if not sys.platform.startswith("linux"):
-        return f"needs Linux, this is {sys.platform}"
+    if other := find_other_system():
+        return other
     import os
 
     if "seccomp" in names and (machine := os.uname().machine) not in MACHINES:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import sys
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +12,7 @@ from typing import NamedTuple
 
 from ...core.errors import BadValueError, EnvFault
 from ...core.settings import check_integer, check_number
+from ...utils.system import count_cores
 from . import protections
 from .process import Ended, Limits, run_sandboxed
 
@@ -74,10 +73,9 @@ class PythonTool:
             raise BadValueError(
                 f"PythonTool: allow_weaker is {self.allow_weaker!r}; expected True or False."
             )
-        if not sys.platform.startswith("linux"):  # where weaker protection is none at all
+        if other := protections.find_other_system():  # where weaker protection is none at all
             raise BadValueError(
-                f"PythonTool needs Linux, this is {sys.platform}; run it in a virtual machine or a "
-                "container of Linux."
+                f"PythonTool {other}; run it in a virtual machine or a container of Linux."
             )
         if not (absent := protections.find_missing()):
             return
@@ -103,7 +101,7 @@ class PythonTool:
                 )
         if len(requests) < 2:
             return [self._result(request) for request in requests]
-        with ThreadPoolExecutor(min(len(requests), os.cpu_count() or 1)) as pool:
+        with ThreadPoolExecutor(min(len(requests), count_cores())) as pool:
             return list(pool.map(self._result, requests))
 
     def _result(self, code: str) -> PythonResult | EnvFault:
