@@ -314,9 +314,16 @@ def append_line(path: Path, text: str) -> None:
 
 @functools.cache
 def get_versions() -> Mapping[str, str]:
-    """Return the versions of what an episode depends on."""
-    names = ("turngym", "gymnasium", "numpy")
-    return {name: metadata.version(name) for name in names}
+    """Return the versions of what an episode depends on.
+
+    That of turngym is ``0+source`` in a checkout that was never installed.
+    """
+    versions = {name: metadata.version(name) for name in ("gymnasium", "numpy")}
+    try:
+        own = metadata.version("turngym")
+    except metadata.PackageNotFoundError:
+        own = "0+source"
+    return {"turngym": own, **versions}
 
 
 def _lock(descriptor: int) -> None:

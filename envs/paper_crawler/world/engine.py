@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.errors import BadValueError
 from ...tools.retrieval.base import words
+from ...tools.retrieval.bm25s_alone import import_bm25s
 from ...utils.disk_cache import cache_arrays, pack_strings, unpack_strings
 
 K1, B = 1.2, 0.75
@@ -95,7 +96,7 @@ def _best(sums: np.ndarray, k: int) -> list[int]:
 
 
 def _index(titles: Sequence[str], abstracts: Sequence[str]) -> dict[str, np.ndarray]:
-    import bm25s  # imported late: only building an index needs it
+    bm25s = import_bm25s()  # late: only building an index needs it
 
     word_ids: dict[str, int] = {}
     tokens = [

@@ -15,6 +15,7 @@ from ...core.settings import check_integer
 from ...utils.bounded_cache import BoundedCache
 from ...utils.disk_cache import cache_arrays, pack_strings, source_digest, unpack_strings
 from .base import Corpus, Hit, words
+from .bm25s_alone import import_bm25s
 
 _DENSE_SHARE = 8
 _REMEMBERED = 1 << 17
@@ -129,7 +130,7 @@ def _best(sums: np.ndarray, k: int) -> list[tuple[int, float]]:
 
 
 def _index(corpus: Corpus) -> dict[str, np.ndarray]:
-    import bm25s  # imported late: only building an index needs it
+    bm25s = import_bm25s()  # late: only building an index needs it
 
     word_ids: dict[str, int] = {}
     tokens = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import multiprocessing
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from turngym.envs import fork, read_transcripts, replay
 from turngym.envs.core.errors import BadValueError, DataError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
-from turngym.envs.wrappers.record import RecordEpisodes, Transcript, append_line
+from turngym.envs.wrappers.record import RecordEpisodes, Transcript, append_line, get_versions
 
 for _name, _class in {"Guess": "Guess", "Faulty": "FaultyGuess", "Rooms": "SessionGuess"}.items():
     register_environment(
@@ -375,3 +376,22 @@ def test_sessions_opened_out_of_order_are_refused() -> None:
     env.reset(seed=0)
     with pytest.raises(BadValueError, match="out of order"):
         env.get_wrapper_attr("open_session")("a")
+
+
+def test_a_checkout_that_was_never_installed_has_versions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Entries could not be packed there."""
+    known = metadata.version
+
+    def look(name: str) -> str:
+        if name == "turngym":
+            raise metadata.PackageNotFoundError(name)
+        return known(name)
+
+    monkeypatch.setattr(metadata, "version", look)
+    assert get_versions.__wrapped__() == {
+        "turngym": "0+source",
+        "gymnasium": known("gymnasium"),
+        "numpy": known("numpy"),
+    }
