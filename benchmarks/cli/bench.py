@@ -233,7 +233,7 @@ def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
         BadValueError: Less than one worker.
         MissingExtraError: Ray is not installed.
     """
-    from ..matrix.executors import ProcessExecutor
+    from ..matrix.executors import ProcessExecutor, cards_take_turns
     from ..matrix.layout import Layout
 
     cores = count_cores()
@@ -247,6 +247,11 @@ def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
     if command.ray_address is not None or command.gpus_per_worker:
         raise BadValueError("--ray-address and --gpus-per-worker go with --executor ray.")
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))}
+    if cards_take_turns(workers, gpus):
+        say(
+            f"{workers} workers take turns on {len(gpus)} GPU{'s' * (len(gpus) > 1)}; where CUDA's "
+            "multi-process service runs (nvidia-cuda-mps-control -d), they compute at the same time"
+        )
     return ProcessExecutor(workers, Layout(out).logs, gpus, threads)
 
 

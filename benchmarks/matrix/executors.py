@@ -19,6 +19,7 @@ from .jobs import Job
 
 GRACE_S = 60.0
 """Seconds that a stopped worker has to save its checkpoint."""
+MPS_FOLDER = Path("/tmp/nvidia-mps")
 JOBS_PER_WORKER = 100
 """Jobs after which a worker is replaced: libraries hold on to memory, 10 MB a small cell."""
 
@@ -129,6 +130,16 @@ class ProcessExecutor:
             worker.end(max(0.1, until - time.monotonic()))
             worker.close()
         self._workers = [None] * len(self._workers)
+
+
+def cards_take_turns(workers: int, gpus: Sequence[str]) -> bool:
+    """Return whether workers share a card without CUDA's multi-process service.
+
+    Then the card computes for one of them at a time. The service is found by where its programs
+    find it: ``CUDA_MPS_PIPE_DIRECTORY``, or its folder ``/tmp/nvidia-mps``.
+    """
+    served = "CUDA_MPS_PIPE_DIRECTORY" in os.environ or MPS_FOLDER.is_dir()
+    return 0 < len(gpus) < workers and not served
 
 
 def _card_of(worker: int, workers: int, gpus: Sequence[str]) -> dict[str, str]:

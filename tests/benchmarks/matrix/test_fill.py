@@ -16,8 +16,9 @@ from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.algos.training.config import model_digest
 from turngym.algos.training.supervised.warm_start import MANIFEST
 from turngym.algos.training.trainer import Trainer
+from turngym.benchmarks.matrix import executors
 from turngym.benchmarks.matrix.cell import CellResult
-from turngym.benchmarks.matrix.executors import ProcessExecutor
+from turngym.benchmarks.matrix.executors import ProcessExecutor, cards_take_turns
 from turngym.benchmarks.matrix.jobs import Job, perform
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
@@ -258,6 +259,21 @@ def test_each_worker_sees_its_gpu(tmp_path: Path) -> None:
     assert shares == ["0.47", "1.0", "0.47"]
     alone = ProcessExecutor(2, tmp_path)._environments
     assert [environment.get("TURNGYM_GPU_SHARE") for environment in alone] == [None, None]
+
+
+def test_workers_that_share_a_card_take_turns_without_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_MPS_PIPE_DIRECTORY", raising=False)
+    monkeypatch.setattr(executors, "MPS_FOLDER", tmp_path / "nvidia-mps")
+    assert cards_take_turns(3, ("0", "1"))
+    assert not cards_take_turns(2, ("0", "1"))
+    assert not cards_take_turns(3, ())
+    (tmp_path / "nvidia-mps").mkdir()
+    assert not cards_take_turns(3, ("0", "1"))
+    (tmp_path / "nvidia-mps").rmdir()
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    assert not cards_take_turns(3, ("0", "1"))
 
 
 @pytest.mark.slow
