@@ -5,13 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...envs.core.errors import TurngymError
+from ...envs.core.errors import BadValueError, TurngymError
 
 _OF_THE_CPU = ("can't allocate memory", "DefaultCPUAllocator", "not enough memory")
 
 
 class MemoryFullError(TurngymError, MemoryError):
-    """The device has no memory left; the message names the setting that needs less."""
+    """The device has no memory left; the message names the setting that needs less.
+
+    Args:
+        message: What happened and what to change.
+        what: What happened alone, for those whose setting has another name.
+    """
+
+    def __init__(self, message: str, what: str = "") -> None:
+        super().__init__(message)
+        self.what = what or message
+
+
+class NoRoomError(BadValueError):
+    """What was asked for will not fit into the device's memory; nothing was begun.
+
+    Args:
+        what: What fits not into what, for the message.
+        advice: What to change, sentences.
+    """
+
+    def __init__(self, what: str, advice: str = "") -> None:
+        super().__init__(f"{what} {advice}".rstrip())
+        self.what = what
 
 
 @contextmanager
@@ -40,7 +62,8 @@ def memory_full(fault: BaseException, doing: str, hint: str) -> MemoryFullError 
     first = (str(fault).strip().splitlines() or [type(fault).__name__])[0][:200]
     return MemoryFullError(
         f"out of memory while {doing}: {hint} Nothing that was saved is lost: a run resumes "
-        f"from its last checkpoint with the changed setting. ({first})"
+        f"from its last checkpoint with the changed setting. ({first})",
+        f"out of memory while {doing} ({first}).",
     )
 
 

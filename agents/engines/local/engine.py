@@ -25,6 +25,7 @@ from ...models.loading import (
     warn_of_emulation,
 )
 from ...models.lora import has_adapters, merged_view, without_adapters
+from ...models.out_of_memory import NoRoomError
 from ...models.size import is_large
 from ...rendering.token_text import TokenText
 from ..base import (
@@ -580,17 +581,17 @@ class CacheNeeds:
             learner_bytes: What the learner will take beyond what it has.
 
         Raises:
-            BadValueError: One context does not fit.
+            NoRoomError: One context does not fit.
         """
         left = free - learner_bytes - int(RESERVE * total)
         if left < self.row:
             gb = [f"{n / 1e9:.1f} GB" for n in (free, learner_bytes, max(0, left), self.row)]
-            raise BadValueError(
+            raise NoRoomError(
                 f"engine: {gb[0]} of the device are free, and the learner will take {gb[1]} of "
                 f"them for gradients, moments and activations. {gb[2]} are left for keys and "
-                f"values, but one whole context takes {gb[3]}. Lower micro_batch_tokens or "
-                "max_context, or turn on gradient_checkpointing, offload or adapters "
-                "(--micro-batch-tokens, --max-context, --gradient-checkpointing, --offload, "
-                "--lora-rank)."
+                f"values, but one whole context takes {gb[3]}.",
+                "Lower micro_batch_tokens or max_context, or turn on gradient_checkpointing, "
+                "offload or adapters (--micro-batch-tokens, --max-context, "
+                "--gradient-checkpointing, --offload, --lora-rank).",
             )
         return min(left, self.most)

@@ -6,12 +6,13 @@ import gc
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ....agents.models.built_folder import build_once, read_manifest
+from ....agents.models.out_of_memory import MemoryFullError, NoRoomError
 from ....agents.rendering.factory import keep_style
 from ....agents.scripted import text_env
 from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, Exchange, refuse_oracle
@@ -85,7 +86,9 @@ def warm_start(
 
     Raises:
         BadValueError: The environment has no expert to imitate, or one that acts on what nobody is
-            shown; no tasks in the split; several processes run.
+            shown; no tasks in the split; several processes run; the imitation does not fit into
+            the device's memory.
+        MemoryFullError: The memory was full on the way; names the setting that needs less.
         KeyboardInterrupt: After the state was saved.
     """
     base_env = text_env(env.prototype)
@@ -187,7 +190,7 @@ def _configure(
 
 def _imitate(config: TrainConfig, work: Path, folder: Path, report: Reporter) -> dict[str, float]:
     """Run the imitation in ``work``, write the model into ``folder``, and count the tokens."""
-    with Trainer(config, work, _Named(report)) as trainer:
+    with _own_names(config), Trainer(config, work, _Named(report)) as trainer:
         with settled_heap():
             result = trainer.run()
         policy = trainer.learner.whole_policy()
@@ -207,6 +210,21 @@ def _imitate(config: TrainConfig, work: Path, folder: Path, report: Reporter) ->
         "loss_first": round(steps[0]["loss/nll"], 4),
         "loss_last": round(steps[-1]["loss/nll"], 4),
     }
+
+
+@contextmanager
+def _own_names(config: TrainConfig) -> Iterator[None]:
+    """Within, a lack of memory names the setting of the imitation, not the training's."""
+    try:
+        yield
+    except (MemoryFullError, NoRoomError) as fault:
+        now = config.learner.micro_batch_tokens
+        what = (
+            "warm start: the imitation of the expert does not fit into the memory; lower "
+            f"micro_batch_tokens of the warm start (--warm-start-micro-batch-tokens "
+            f"{max(1, now // 2)}, was {now}). What did not fit: {fault.what}"
+        )
+        raise type(fault)(what) from fault
 
 
 def _stored_dtype(model: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,15 @@ from helpers.gguf_files import write_gguf
 from helpers.letters_world import Letters
 
 from turngym.agents.models.loading import load_tokenizer
+from turngym.agents.models.out_of_memory import (
+    MemoryFullError,
+    NoRoomError,
+    explain_out_of_memory,
+)
 from turngym.agents.models.registry.fetch import model_folder
 from turngym.agents.scripted import text_env
 from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange
+from turngym.algos.learner.learner import Learner
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import EnvConfig
 from turngym.algos.training.settings import WarmStartSettings
@@ -197,6 +204,32 @@ def test_without_an_expert_or_tasks_it_is_refused(
         warm_start(str(chat_model), ENV, WarmStartSettings(episodes=8, split="trian"))
     with pytest.raises(BadValueError, match="episodes is 0"):
         WarmStartSettings(episodes=0)
+
+
+@pytest.mark.parametrize("on_the_way", [False, True])
+def test_a_lack_of_memory_names_the_imitation_s_own_setting(
+    chat_model: Path, monkeypatch: pytest.MonkeyPatch, on_the_way: bool
+) -> None:
+    """A run whose own micro batches were small was told to lower them."""
+
+    def refuse(*_: object) -> None:
+        raise NoRoomError("engine: 4.7 GB are free.", "Lower it (--micro-batch-tokens).")
+
+    def break_off(*_: object, **__: object) -> None:
+        with explain_out_of_memory("training on a micro batch", "lower (--micro-batch-tokens 9)."):
+            raise MemoryError("no more")
+
+    if on_the_way:
+        monkeypatch.setattr(Learner, "update", break_off)
+        kind, what = MemoryFullError, r"out of memory while training on a micro batch \(no more\)"
+    else:
+        monkeypatch.setattr("turngym.algos.training.trainer.settle", refuse)
+        kind, what = NoRoomError, "engine: 4.7 GB are free"
+    asked = replace(SHORT, micro_batch_tokens=4096)
+    with pytest.raises(kind, match=rf"--warm-start-micro-batch-tokens 2048, was 4096.*{what}") as e:
+        warm_start(str(chat_model), ENV, asked)
+    assert " --micro-batch-tokens" not in str(e.value)
+    assert "(--micro-batch-tokens" not in str(e.value)
 
 
 def test_several_processes_are_refused(chat_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
