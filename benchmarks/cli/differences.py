@@ -21,7 +21,7 @@ from ...algos.evaluation.task_pairs import (
     why_apart,
 )
 from ...envs.core.errors import BadValueError, DataError
-from .tables import difference_table, escape
+from .tables import difference_table, escape, short_name
 
 EARLIER = " (earlier)"
 """Stands after the names of agents that the file of --against scored."""
@@ -177,9 +177,10 @@ def show_differences(
     for ours, theirs, other in _matched(rows, earlier):
         name = ours.score.name
         if why := why_apart(ours.played, theirs.played):
-            apart.append(f"{ours.agent} less {other} on {name}: {why}.")
+            apart.append(f"{short_name(ours.agent)} less {other} on {name}: {why}.")
         for ways in pair_ways(ours, theirs):
-            names = ours.agent, other, f"{name}, {_short(ways.how)}" if ways.how else name
+            label = f"{name}, {_decoding(ways.how)}" if ways.how else name
+            names = short_name(ours.agent), other, label
             found.append((names, compare_outcomes(ways.ours, ways.theirs)))
     if not (found or apart):
         return
@@ -201,12 +202,12 @@ def _matched(
     for name in dict.fromkeys(row.score.name for row in rows):
         first, *later = [row for row in rows if row.score.name == name]
         for row in later:
-            yield row, first, first.agent
+            yield row, first, short_name(first.agent)
         for row, other in product([first, *later], earlier.of(name) if earlier else ()):
-            yield row, other, other.agent + EARLIER
+            yield row, other, short_name(other.agent) + EARLIER
 
 
-def _short(how: str) -> str:
+def _decoding(how: str) -> str:
     """Return a way of decoding for a narrow column."""
     word, _, heat = how.partition(" at temperature ")
     return f"{word} (T {heat})" if heat else word

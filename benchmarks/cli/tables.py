@@ -144,7 +144,7 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     for agent, whole in rows:
         for how, score in _ways(whole):
             table.add_row(
-                f"[bold]{escape(_short(agent))}[/]",
+                f"[bold]{escape(short_name(agent))}[/]",
                 escape(whole.name) + how,
                 *(str(_count(score, head)) for head in counts),
                 *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
@@ -176,8 +176,8 @@ def difference_table(rows: Sequence[tuple[tuple[str, str, str], TaskDifference]]
     table.add_column("p", justify="right")
     for (agent, other, where), found in rows:
         table.add_row(
-            f"[bold]{escape(_short(agent))}[/]",
-            escape(_short(other)),
+            f"[bold]{escape(agent)}[/]",
+            escape(other),
             escape(where),
             str(found.tasks),
             *([str(found.left_out)] if lacking else []),
@@ -214,7 +214,7 @@ def signed(number: float, digits: int) -> str:
 def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     """Return the environment's other metrics, a column per agent, set and way of decoding."""
     columns = [
-        (escape(f"{_short(agent)}\n{whole.name}") + how.replace(", ", "\n"), score)
+        (escape(f"{short_name(agent)}\n{whole.name}") + how.replace(", ", "\n"), score)
         for agent, whole in rows
         for how, score in _ways(whole)
     ]
@@ -235,8 +235,8 @@ def _count(score: Score, head: str) -> int:
     return getattr(score, head.replace(" ", "_"))
 
 
-def _short(agent: str) -> str:
-    """The end of a path: its start says little and fills the table."""
+def short_name(agent: str) -> str:
+    """Return the end of a path: its start says little and fills the table."""
     return agent if len(agent) <= 24 else "…" + agent[-23:]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, multinomial
 
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import (
@@ -86,6 +86,25 @@ def test_a_paired_share_without_a_deviation_has_the_exact_bound() -> None:
     assert (all_gained.low95, all_gained.high95) == pytest.approx((1 - 2 * bound, 1))
     all_lost = paired_share([False] * 20, [True] * 20)
     assert (all_lost.low95, all_lost.high95) == pytest.approx((-1, 2 * bound - 1))
+
+
+def test_the_interval_of_a_paired_share_holds_the_truth_as_often_as_the_docs_say() -> None:
+    n = 30
+    counts = [(b, c) for b in range(n + 1) for c in range(n + 1 - b)]
+    # gained, lost, and neither
+    outcomes = [([1] * b + [0] * (n - b), [0] * b + [1] * c + [0] * (n - b - c)) for b, c in counts]
+    found = [paired_share([x > 0 for x in o], [x > 0 for x in t]) for o, t in outcomes]
+    for gained, lost, least, most in (
+        (0.9, 0.01, 0.87, 0.88),  # the worst
+        (0.02, 0.01, 0.95, 1.0),
+        (0.2, 0.1, 0.94, 0.96),
+        (0.4, 0.4, 0.94, 0.96),
+    ):
+        cells = [(b, c, n - b - c) for b, c in counts]
+        chances = multinomial.pmf(cells, n, [gained, lost, 1 - gained - lost])
+        truth = gained - lost
+        inside = [f.low95 - 1e-12 <= truth <= f.high95 + 1e-12 for f in found]
+        assert least < float(np.sum(chances * np.asarray(inside))) < most
 
 
 def test_a_paired_mean_by_hand() -> None:
