@@ -122,7 +122,8 @@ class Command:
             and means of sets do not); prompting agents write their transcripts beside it, in a
             folder of the same name with -transcripts.
         against: File that --out wrote earlier; every agent is compared with those of it on the same
-            tasks. It must be of the same environment, settings, seed and tasks.
+            tasks. It must be of the same environment, settings, seed, tasks and maximum tokens;
+            at another temperature greedy scores alone are compared. Not with --per-task.
     """
 
     agent: tuple[str, ...]

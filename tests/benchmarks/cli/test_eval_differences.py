@@ -101,6 +101,28 @@ def test_an_agent_is_compared_with_an_earlier_file(
     assert f"Earlier: {earlier}." in text.replace("\n", "")
 
 
+def test_every_set_of_files_is_compared_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = write_world(tmp_path)
+    where = ["--corpus", made["corpus"], "--n", "5", "--env.prompt", "none", "--eval-data"]
+    one, two = (f"{name}={made['data']}" for name in ("one", "two"))
+    out = str(tmp_path / "scores.json")
+    text = said(["eval", "--agent", "expert", "null", *where, one, two, "--out", out], capsys)
+    rows = [line.split()[:4] for line in text.splitlines() if "points" in line]
+    assert rows == [["null", "expert", "one", "5"], ["null", "expert", "two", "5"]]
+    kept = {(r["agent"], r["name"]): r for r in json.loads(Path(out).read_text())}
+    assert len(kept) == 6
+    for (_, name), row in kept.items():
+        assert ("episodes" in row) == ("settings" in row) == (name != "mean of sets")
+    text = said(["eval", "--agent", "null", *where, two, "--against", out], capsys)
+    rows = [line.split() for line in text.splitlines() if "points" in line]
+    assert [row[1:5] for row in rows] == [[a, "(earlier)", "two", "5"] for a in ("expert", "null")]
+    three = f"three={made['data']}"
+    why = refused(["eval", "--agent", "null", *where, three, "--against", out], capsys)
+    assert "scores one, two; expected three, which is scored now" in why
+
+
 def test_tasks_without_a_score_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
