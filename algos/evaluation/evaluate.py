@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from ...agents.scripted import run_episode, text_env
+from ...envs.core.digest import digest_of
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
@@ -91,6 +92,15 @@ class EvalSet:
         size = get_split_size(self.base_env.source, self.split, self.base_env.name)
         return range(self.n if size is None else min(self.n, size))
 
+    def tasks_digest(self) -> str:
+        """Return a hash of the tasks, their ids and contents, in their order.
+
+        Raises:
+            BadValueError: The content of a task has no stable form.
+        """
+        source = self.base_env.source
+        return digest_of([source.task(self.split, index).digest for index in self.tasks])
+
     def starts(self) -> list[Start]:
         """Return the starts of the episodes."""
         return [Start(self.split, i, seed_at(self.seed, i), f"{self.name}/{i}") for i in self.tasks]
@@ -98,16 +108,19 @@ class EvalSet:
     def evaluation(
         self, episodes: Sequence[EpisodeScore], temperature: float | None = None
     ) -> Evaluation:
-        """Return the episodes of :meth:`starts`, in that order, with their tasks' data sets.
+        """Return the episodes of :meth:`starts`, in that order, with ids and data sets of tasks.
+
+        An episode that broke before its task was known has only the place of it.
 
         Args:
             episodes: One per start.
             temperature: Of the sampling; None for an agent that has none.
         """
         source = self.base_env.source
+        tasks = [source.task(self.split, index) for index in self.tasks]
         known = [
-            replace(episode, dataset=source.task(self.split, task).dataset)
-            for task, episode in zip(self.tasks, episodes, strict=True)
+            replace(episode, task_id=task.id, dataset=task.dataset)
+            for task, episode in zip(tasks, episodes, strict=True)
         ]
         return Evaluation(
             name=self.name,

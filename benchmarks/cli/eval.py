@@ -42,7 +42,7 @@ from ...algos.evaluation.evaluate import (
 )
 from ...algos.evaluation.planning import Planning
 from ...algos.evaluation.prompting import Prompted
-from ...algos.evaluation.result import SetScore
+from ...algos.evaluation.score_rows import Played, ScoreRow, score_rows, settings_of
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.env import TextEnv
@@ -51,6 +51,13 @@ from ..runtime.threads import prepare, prepare_for
 from ..science_world.table import sources, task_sets, task_table
 from .arguments import output_file, values
 from .asked_model import ASKING, DRRN, ModelOptions, check_model_options, check_sampling
+from .differences import (
+    Earlier,
+    check_against,
+    check_comparable,
+    open_earlier,
+    show_differences,
+)
 from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
 from .model_options import (
     STARTER,
@@ -90,7 +97,8 @@ class Command:
             small model made here), a model that `turngym models` lists, a model folder, GGUF file
             or run directory; or, with --model or --endpoint, of direct, cot, rag, ircot,
             search-o1, react (SearchQA), and of greedy, sampling, best-of-n, reflexion, mcts (any
-            environment).
+            environment). The later ones are compared with the first one on the same tasks, too
+            (not with --per-task).
         model_options: The model of prompting agents and planners.
         planner: How planners search.
         warm: What agents that are models imitate first.
@@ -110,8 +118,12 @@ class Command:
         max_tokens: Maximum tokens of a model's action, or of one reply to a prompting agent; left
             out: 64, and 512 in the dialect chat.
         sampler: What samples a model's actions.
-        out: File for the scores as JSON; prompting agents write their transcripts beside it, in
-            a folder of the same name with -transcripts.
+        out: File for the scores as JSON, with the outcome of every task (whole sets have it; parts
+            and means of sets do not); prompting agents write their transcripts beside it, in a
+            folder of the same name with -transcripts.
+        against: File that --out wrote earlier; every agent is compared with those of it on the same
+            tasks. It must be of the same environment, settings, seed, tasks and maximum tokens;
+            at another temperature greedy scores alone are compared. Not with --per-task.
     """
 
     agent: tuple[str, ...]
@@ -134,6 +146,7 @@ class Command:
     max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
     out: str | None = None
+    against: str | None = None
 
 
 def run(command: Command) -> None:
@@ -143,11 +156,15 @@ def run(command: Command) -> None:
         TurngymError: Bad options, or an agent whose model's server failed in every episode.
     """
     out = output_file(command.out) if command.out is not None else None
+    check_against(command.against, out, per_task=command.per_task)
     check_model_options(command.agent, command.model_options)  # before the first plays for minutes
     check_planner_options(command.agent, command.planner)
     env, configs = _configure_sets(command)
     made = [config.make() for config in configs]
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
+    keeps = out is not None or command.against is not None
+    digests = [what.tasks_digest() if keeps else None for what in sets]
+    earlier = None if command.against is None else open_earlier(command.against, sets, digests)
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
     check_sampling(
         [agent for _, agent in agents],
@@ -162,36 +179,47 @@ def run(command: Command) -> None:
         agents = [(name, folder if agent == STARTER else agent) for name, agent in agents]
     agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
-    rows: list[tuple[str, SetScore]] = []
-    whole_sets: list[tuple[str, SetScore]] = []
+    about = [_about(name, agent, command, asked, sets[0].base_env) for name, agent in agents]
+    if earlier is not None:
+        check_comparable(earlier, about)
+    rows: list[ScoreRow] = []
     failed: list[str] = []
     by_task: dict[str, list[Evaluation]] = {}
-    for name, agent in agents:
-        evaluations = _evaluate(agent, sets, command, report, asked)
-        by_task[name] = evaluations
-        for evaluation in evaluations:
-            scores = evaluation.scores()
-            whole_sets.append((name, scores[0]))
-            rows += [(name, score) for score in scores]
+    for (name, agent), mine in zip(agents, about, strict=True):
+        evaluations = by_task[name] = _evaluate(agent, sets, command, report, asked)
+        for evaluation, what, digest in zip(evaluations, sets, digests, strict=True):
+            rows += score_rows(mine, evaluation, settings_of(what), digest)
             failed += _report_failures(name, evaluation, report)
         if len(evaluations) > 1:
-            rows.append((name, mean_of_sets(evaluations)))
-    console = table_console()
+            rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))
     if command.per_task:
-        published = PUBLISHED if command.published is None else command.published
-        console.print(task_table(by_task, published))
-        for line in sources(published):
-            console.print(line, highlight=False, style="dim")
+        _show_tasks(by_task, PUBLISHED if command.published is None else command.published)
     else:
-        console.print(score_table(rows))
-        for metrics in metric_tables(whole_sets):
-            console.print()
-            console.print(metrics)
+        _show(rows, earlier)
     if out is not None:
-        found = [{**_row(name, asked), **score.model_dump(by_alias=True)} for name, score in rows]
+        found = [row.to_json() for row in rows]
         out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if failed:
         raise TurngymError(failed[0])
+
+
+def _show_tasks(by_task: Mapping[str, Sequence[Evaluation]], published: Sequence[str]) -> None:
+    """Print the scores of every task of ScienceWorld beside published ones."""
+    console = table_console()
+    console.print(task_table(by_task, published))
+    for line in sources(published):
+        console.print(line, highlight=False, style="dim")
+
+
+def _show(rows: Sequence[ScoreRow], earlier: Earlier | None) -> None:
+    """Print the scores, the measures of whole sets, and how agents differ on the same tasks."""
+    console = table_console()
+    console.print(score_table([(row.agent, row.score) for row in rows]))
+    whole_sets = [row for row in rows if row.episodes is not None]
+    for metrics in metric_tables([(row.agent, row.score) for row in whole_sets]):
+        console.print()
+        console.print(metrics)
+    show_differences(console, whole_sets, earlier)
 
 
 def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
@@ -285,10 +313,30 @@ def _warm(
     return found
 
 
-def _row(name: str, asked: PromptedModel | None) -> dict[str, Any]:
-    if asked is None or name not in ASKING:
-        return {"agent": name}
-    return {"agent": name, "model": asked.label, "dialect": asked.dialect}
+def _about(
+    name: str, agent: str, command: Command, asked: PromptedModel | None, env: TextEnv[Any, Any]
+) -> Played:
+    """Return how an agent will be scored, which its rows say beside the scores.
+
+    Args:
+        name: Its name in tables.
+        agent: What it stands for.
+        command: The options.
+        asked: The model of prompting agents and planners.
+        env: The environment, for the names of its players.
+    """
+    played = Played(agent=name, seed=command.seed)
+    heat = command.temperature or 0.0
+    if agent in ASKING and asked is not None:
+        limit = _reply_tokens(command, asked)
+        played = replace(played, model=asked.label, dialect=asked.dialect, max_tokens=limit)
+        return played if agent in PLANNING else replace(played, temperature=heat)
+    if agent in scripted_names(env):
+        return played
+    if agent.startswith(DRRN):
+        return replace(played, temperature=heat)
+    heat = TEMPERATURE if command.temperature is None else command.temperature
+    return replace(played, temperature=heat, max_tokens=_action_tokens(command))
 
 
 def _report_failures(name: str, evaluation: Evaluation, report: Reporter) -> list[str]:

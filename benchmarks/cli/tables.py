@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ...algos.evaluation.evaluate import describe_decoding
 from ...algos.evaluation.result import Score, SetScore, gain_of
+from ...algos.evaluation.task_pairs import TaskDifference
 from ...algos.runs.console import PlainConsole
 from ...envs.utils.statistics import Estimate, share_gain
 from ...envs.utils.untrusted_text import plain
@@ -143,7 +144,7 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     for agent, whole in rows:
         for how, score in _ways(whole):
             table.add_row(
-                f"[bold]{escape(_short(agent))}[/]",
+                f"[bold]{escape(short_name(agent))}[/]",
                 escape(whole.name) + how,
                 *(str(_count(score, head)) for head in counts),
                 *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
@@ -162,10 +163,58 @@ def _ways(score: SetScore) -> list[tuple[str, Score]]:
     return ways
 
 
+def difference_table(rows: Sequence[tuple[tuple[str, str, str], TaskDifference]]) -> Table:
+    """Return a row per comparison on the same tasks, and one of the return where it says more.
+
+    Args:
+        rows: Agent, the other one, and the set with the way of decoding; how they differ.
+    """
+    lacking = any(found.left_out for _, found in rows)
+    counts = ["tasks", *(["no score"] if lacking else []), "gained", "lost"]
+    table = plain_table("agent", "less", "set", right=counts)
+    table.add_column("difference (95 % CI)")
+    table.add_column("p", justify="right")
+    for (agent, other, where), found in rows:
+        table.add_row(
+            f"[bold]{escape(agent)}[/]",
+            escape(other),
+            escape(where),
+            str(found.tasks),
+            *([str(found.left_out)] if lacking else []),
+            str(found.gained),
+            str(found.lost),
+            *_success_cells(found),
+        )
+        if found.return_ is not None:
+            blank = [""] * (3 + len(counts))
+            interval = found.return_.interval
+            ends = "all tasks differ by the same"
+            if interval is not None:
+                ends = f"{signed(interval.low95, 3)} to {signed(interval.high95, 3)}"
+            mean = f"return {signed(found.return_.mean, 3)} [dim]({ends})[/]"
+            table.add_row(*blank, mean, f"{found.return_.p_value:.2g}")
+    return table
+
+
+def _success_cells(found: TaskDifference) -> tuple[str, str]:
+    if found.success is None:
+        return "no task with a score of both", ""
+    mean, low, high = (
+        signed(100 * x, 1) for x in (found.success.mean, found.success.low95, found.success.high95)
+    )
+    return f"success {mean} [dim]({low} to {high})[/] points", f"{found.p_value:.2g}"
+
+
+def signed(number: float, digits: int) -> str:
+    """Return a difference with its sign; what rounds to 0 has none."""
+    shown = f"{number:+.{digits}f}"
+    return shown[1:] if float(shown) == 0 else shown
+
+
 def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     """Return the environment's other metrics, a column per agent, set and way of decoding."""
     columns = [
-        (escape(f"{_short(agent)}\n{whole.name}") + how.replace(", ", "\n"), score)
+        (escape(f"{short_name(agent)}\n{whole.name}") + how.replace(", ", "\n"), score)
         for agent, whole in rows
         for how, score in _ways(whole)
     ]
@@ -186,8 +235,8 @@ def _count(score: Score, head: str) -> int:
     return getattr(score, head.replace(" ", "_"))
 
 
-def _short(agent: str) -> str:
-    """The end of a path: its start says little and fills the table."""
+def short_name(agent: str) -> str:
+    """Return the end of a path: its start says little and fills the table."""
     return agent if len(agent) <= 24 else "…" + agent[-23:]
 
 

@@ -100,7 +100,7 @@ def test_why_an_environment_broke_is_told(
     assert main(["eval", "--agent", "expert", *world]) == 0
     said = capsys.readouterr()
     assert "the environment broke in 5 of 5 episodes, which are in no mean" in said.err
-    assert "one of them, 0: the disk is gone" in said.err
+    assert "one of them, Aral: the disk is gone" in said.err
     assert "no score" in said.out
 
 

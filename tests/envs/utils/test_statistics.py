@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, multinomial
 
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import (
     bootstrap_mean,
     estimate_share,
     holm,
+    mcnemar_p,
     paired,
+    paired_mean,
+    paired_share,
     pass_all,
     pass_at,
     share_gain,
@@ -53,6 +56,77 @@ def test_paired_is_antisymmetric(pairs: list[tuple[int, int]]) -> None:
     assert 0 < one.p_value <= 1
 
 
+def test_mcnemar_by_hand() -> None:
+    assert mcnemar_p(0, 0) == 1.0
+    assert mcnemar_p(3, 3) == 1.0
+    assert mcnemar_p(5, 0) == pytest.approx(2 / 2**5)
+    # 8 of 10 up: (1 + 10 + 45) patterns of 1024 at either end
+    assert mcnemar_p(8, 2) == pytest.approx(2 * 56 / 1024)
+    assert mcnemar_p(2, 8) == mcnemar_p(8, 2)
+    with pytest.raises(BadValueError, match="-1 gained and 2 lost"):
+        mcnemar_p(-1, 2)
+
+
+def test_a_paired_share_by_hand() -> None:
+    ours, theirs = [True] * 8 + [False] * 2 + [True] * 10, [False] * 8 + [True] * 2 + [True] * 10
+    # mean 6/20; the squares sum to 10, so the variance is (10 - 20 * 0.09) / 19
+    error = ((10 - 20 * 0.09) / 19 / 20) ** 0.5
+    got = paired_share(ours, theirs)
+    assert got.mean == pytest.approx(0.3)
+    assert got.low95 == pytest.approx(0.3 - 2.0930240544 * error)  # t of 19 degrees of freedom
+    assert got.high95 == pytest.approx(0.3 + 2.0930240544 * error)
+
+
+def test_a_paired_share_without_a_deviation_has_the_exact_bound() -> None:
+    alike = paired_share([True, False] * 10, [True, False] * 10)
+    bound = binomtest(0, 20).proportion_ci(0.95, method="exact").high
+    assert (alike.mean, alike.low95, alike.high95) == pytest.approx((0, -bound, bound))
+    assert bound == pytest.approx(0.168, abs=5e-4)
+    all_gained = paired_share([True] * 20, [False] * 20)
+    assert (all_gained.low95, all_gained.high95) == pytest.approx((1 - 2 * bound, 1))
+    all_lost = paired_share([False] * 20, [True] * 20)
+    assert (all_lost.low95, all_lost.high95) == pytest.approx((-1, 2 * bound - 1))
+
+
+def test_the_interval_of_a_paired_share_holds_the_truth_as_often_as_the_docs_say() -> None:
+    n = 30
+    counts = [(b, c) for b in range(n + 1) for c in range(n + 1 - b)]
+    # gained, lost, and neither
+    outcomes = [([1] * b + [0] * (n - b), [0] * b + [1] * c + [0] * (n - b - c)) for b, c in counts]
+    found = [paired_share([x > 0 for x in o], [x > 0 for x in t]) for o, t in outcomes]
+    for gained, lost, least, most in (
+        (0.9, 0.01, 0.87, 0.88),  # the worst
+        (0.02, 0.01, 0.95, 1.0),
+        (0.2, 0.1, 0.94, 0.96),
+        (0.4, 0.4, 0.94, 0.96),
+    ):
+        cells = [(b, c, n - b - c) for b, c in counts]
+        chances = multinomial.pmf(cells, n, [gained, lost, 1 - gained - lost])
+        truth = gained - lost
+        inside = [f.low95 - 1e-12 <= truth <= f.high95 + 1e-12 for f in found]
+        assert least < float(np.sum(chances * np.asarray(inside))) < most
+
+
+def test_a_paired_mean_by_hand() -> None:
+    # differences 1, 2, 3: mean 2, deviation 1, t of two degrees of freedom 4.3027
+    got = paired_mean([2.0, 2.5, 3.5], [1.0, 0.5, 0.5])
+    assert got is not None
+    half = 4.302652729911275 / 3**0.5
+    assert (got.mean, got.low95, got.high95) == pytest.approx((2, 2 - half, 2 + half))
+    assert paired_mean([1.0, 2.0], [0.5, 1.5]) is None
+    assert paired_mean([1.0], [0.5]) is None
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+def test_a_paired_share_changes_its_sign_with_the_agents(pairs: list[tuple[bool, bool]]) -> None:
+    ours, theirs = [a for a, _ in pairs], [b for _, b in pairs]
+    one, other = paired_share(ours, theirs), paired_share(theirs, ours)
+    assert one.mean == pytest.approx(-other.mean)
+    assert (one.low95, one.high95) == pytest.approx((-other.high95, -other.low95))
+    assert -1 <= one.low95 <= one.mean <= one.high95 <= 1
+    assert one.low95 < one.high95
+
+
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
@@ -70,8 +144,9 @@ def test_holm_keeps_the_order_and_never_lowers(p: list[float]) -> None:
 
 @pytest.mark.parametrize("bad", [([], []), ([1.0], [1.0, 2.0])])
 def test_comparisons_need_both_sides(bad: tuple[list[float], list[float]]) -> None:
-    with pytest.raises(BadValueError, match="paired"):
-        paired(*bad)
+    for test in (paired, paired_mean, paired_share):
+        with pytest.raises(BadValueError, match="paired"):
+            test(*bad)
 
 
 def test_passes_by_hand() -> None:
