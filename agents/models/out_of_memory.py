@@ -20,7 +20,11 @@ class MemoryFullError(TurngymError, MemoryError):
 
     def __init__(self, message: str, what: str = "") -> None:
         super().__init__(message)
-        self.what = what or message
+        self.what = str(what or message)
+
+    def __reduce__(self) -> tuple[type[MemoryFullError], tuple[str, str]]:
+        """Errors are sent between processes; Python's own way fails for two base classes."""
+        return type(self), (str(self), self.what)
 
 
 class NoRoomError(BadValueError):
@@ -33,7 +37,7 @@ class NoRoomError(BadValueError):
 
     def __init__(self, what: str, advice: str = "") -> None:
         super().__init__(f"{what} {advice}".rstrip())
-        self.what = what
+        self.what = str(what)
 
 
 @contextmanager

@@ -197,7 +197,7 @@ def read_score_rows(path: Path) -> list[ScoreRow]:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}: is no JSON ({error}); expected a file that `turngym eval --out` wrote."
         ) from error

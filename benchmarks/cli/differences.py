@@ -33,6 +33,7 @@ MEANING = (
     "them, so they decide nothing about algorithms: see docs/comparisons.md."
 )
 """What stands under every table of differences."""
+_NOT_GIVEN = object()
 MANY = "p are not corrected for the number of comparisons."
 
 
@@ -75,6 +76,14 @@ def check_against(file: str | None, out: Path | None, *, per_task: bool) -> None
         raise BadValueError(
             f"--out {file}: is the file of --against and would be overwritten; choose another name."
         )
+
+
+def known_digest(what: EvalSet) -> str | None:
+    """Return a hash of a set's tasks, None where their contents have no stable form."""
+    try:
+        return what.tasks_digest()
+    except BadValueError:
+        return None
 
 
 def open_earlier(file: str, sets: Sequence[EvalSet], digests: Sequence[str | None]) -> Earlier:
@@ -131,16 +140,16 @@ def _why_other(row: ScoreRow, what: EvalSet, digest: str | None) -> str:
     if other := first_other(here, there):
         advice = f"; give --n {len(there)}" if len(here) != len(there) else ""
         return f"other tasks: {other}{advice}"
-    if row.tasks_digest is not None and row.tasks_digest != digest:
+    if None not in (row.tasks_digest, digest) and row.tasks_digest != digest:
         return "other tasks: their ids are the same, and their contents are not"
     return ""
 
 
 def _other_settings(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    sides = [{name: repr(value) for name, value in side.items()} for side in (there, here)]
-    pairs = {n: [side.get(n, "not given") for side in sides] for n in sorted({*there, *here})}
-    differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    return ", ".join(f"{name} is {a} there and {b} here" for name, (a, b) in differ.items())
+    pairs = {n: [side.get(n, _NOT_GIVEN) for side in (there, here)] for n in {*there, *here}}
+    differ = [(name, *pair) for name, pair in sorted(pairs.items()) if pair[0] != pair[1]]
+    said = [(n, *("not given" if x is _NOT_GIVEN else repr(x) for x in two)) for n, *two in differ]
+    return ", ".join(f"{name} is {a} there and {b} here" for name, a, b in said)
 
 
 def check_comparable(earlier: Earlier, agents: Sequence[Played]) -> None:

@@ -55,6 +55,7 @@ from .differences import (
     Earlier,
     check_against,
     check_comparable,
+    known_digest,
     open_earlier,
     show_differences,
 )
@@ -122,8 +123,9 @@ class Command:
             and means of sets do not); prompting agents write their transcripts beside it, in a
             folder of the same name with -transcripts.
         against: File that --out wrote earlier; every agent is compared with those of it on the same
-            tasks. It must be of the same environment, settings, seed, tasks and maximum tokens;
-            at another temperature greedy scores alone are compared. Not with --per-task.
+            tasks. It must be of the same environment, settings, seed and tasks; models with other
+            maximum tokens are left out, and at another temperature greedy scores alone are
+            compared. Not with --per-task.
     """
 
     agent: tuple[str, ...]
@@ -163,7 +165,7 @@ def run(command: Command) -> None:
     made = [config.make() for config in configs]
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     keeps = out is not None or command.against is not None
-    digests = [what.tasks_digest() if keeps else None for what in sets]
+    digests = [known_digest(what) if keeps else None for what in sets]
     earlier = None if command.against is None else open_earlier(command.against, sets, digests)
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
     check_sampling(
@@ -172,6 +174,10 @@ def run(command: Command) -> None:
         temperature=command.temperature,
         max_tokens=command.max_tokens,
     )
+    if earlier is not None:  # what prompting agents reply with is known once their model is open
+        known = [(name, agent) for name, agent in agents if agent not in ASKING]
+        scored = sets[0].base_env
+        check_comparable(earlier, [_about(*one, command, None, scored) for one in known])
     report = reporter()
     if any(agent == STARTER for _, agent in agents):  # made once nothing can be refused any more
         prepare(small=True)
@@ -192,13 +198,13 @@ def run(command: Command) -> None:
             failed += _report_failures(name, evaluation, report)
         if len(evaluations) > 1:
             rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))
+    if out is not None:
+        found = [row.to_json() for row in rows]
+        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if command.per_task:
         _show_tasks(by_task, PUBLISHED if command.published is None else command.published)
     else:
         _show(rows, earlier)
-    if out is not None:
-        found = [row.to_json() for row in rows]
-        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if failed:
         raise TurngymError(failed[0])
 

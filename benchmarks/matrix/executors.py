@@ -135,11 +135,11 @@ class ProcessExecutor:
 def cards_take_turns(workers: int, gpus: Sequence[str]) -> bool:
     """Return whether workers share a card without CUDA's multi-process service.
 
-    Then the card computes for one of them at a time. The service is found by where its programs
-    find it: ``CUDA_MPS_PIPE_DIRECTORY``, or its folder ``/tmp/nvidia-mps``.
+    Then the card computes for one of them at a time. The service is known by its pipe ``control``
+    in ``CUDA_MPS_PIPE_DIRECTORY``, or in ``/tmp/nvidia-mps``; whether it answers is not asked.
     """
-    served = "CUDA_MPS_PIPE_DIRECTORY" in os.environ or MPS_FOLDER.is_dir()
-    return 0 < len(gpus) < workers and not served
+    folder = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY") or MPS_FOLDER)
+    return 0 < len(gpus) < workers and not (folder / "control").exists()
 
 
 def _card_of(worker: int, workers: int, gpus: Sequence[str]) -> dict[str, str]:

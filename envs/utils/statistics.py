@@ -5,6 +5,7 @@ Everything is deterministic: the same numbers always give the same intervals and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import comb
 from typing import Any, NamedTuple
@@ -306,7 +307,7 @@ def paired_mean(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | No
     """Return the difference of two means, ours less theirs, on the same tasks.
 
     The 95 % interval is Student's t over the tasks' differences. None where all tasks differ by the
-    same, or there is one: nothing bounds the others then.
+    same (but for rounding), or there is one: nothing bounds the others then.
 
     Args:
         ours: Our agent's value of each task.
@@ -316,7 +317,9 @@ def paired_mean(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | No
         BadValueError: No tasks, not the same number, or a value that is not finite.
     """
     gaps = _gaps(ours, theirs)
-    return student_mean(gaps) if len(set(gaps)) > 1 else None
+    rounding = 1e-9 * max(1.0, *(abs(x) for x in (*ours, *theirs)))
+    spread = max(gaps) - min(gaps)
+    return student_mean(gaps) if rounding < spread < math.inf else None
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:

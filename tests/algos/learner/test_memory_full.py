@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from helpers.small_models import model
 from helpers.training_runs import config, final_weights, run, same
 
-from turngym.agents.models.out_of_memory import MemoryFullError, explain_out_of_memory
+from turngym.agents.models.out_of_memory import MemoryFullError, NoRoomError, explain_out_of_memory
 from turngym.algos.learner.learner import Learner, LossNotFiniteError
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes.grpo import grpo
@@ -71,6 +72,10 @@ def test_the_cpus_own_words_are_known_and_others_pass() -> None:
     full = pytest.raises(MemoryFullError, match="out of memory while reading: take less")
     with full, explain_out_of_memory("reading", "take less."):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes")
+    sent = pickle.loads(pickle.dumps(MemoryFullError("full: take less", "full")))
+    assert (str(sent), sent.what) == ("full: take less", "full")
+    room = pickle.loads(pickle.dumps(NoRoomError("no room.", "Take less.")))
+    assert (str(room), room.what) == ("no room. Take less.", "no room.")
     with pytest.raises(RuntimeError, match="something else"), explain_out_of_memory("reading", "x"):
         raise RuntimeError("something else")
     with pytest.raises(BadValueError), explain_out_of_memory("reading", "x"):

@@ -11,6 +11,7 @@ from helpers.model_server import completion, serving
 from helpers.prompting_help import write_world
 from scipy.stats import binomtest
 
+from turngym.benchmarks.cli import eval as eval_command
 from turngym.benchmarks.cli.main import REFUSED, main
 
 CRAWLER = ("--env", "PaperCrawler-v0", "--size", "micro", "--n", "12")
@@ -241,3 +242,33 @@ def test_what_does_not_go_with_it_is_refused(
     words = ["eval", "--agent", "expert", "--env", "ScienceWorld-v0", "--per-task"]
     why = refused([*words, "--against", str(earlier)], capsys)
     assert "does not go with --per-task" in why
+
+
+def test_what_cannot_be_compared_is_refused_before_a_model_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The starter took minutes first."""
+
+    def make(*_: object) -> Path:
+        raise AssertionError("the starter was made")
+
+    monkeypatch.setattr(eval_command, "starter", make)
+    file = tmp_path / "earlier.json"
+    said(["eval", "--agent", "null", *MICRO, "--out", str(file)], capsys)
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    rows[0] |= {"max_tokens": 63, "temperature": 1.0}
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    words = ["eval", "--agent", "starter", *MICRO, "--against", str(file)]
+    assert "give --max-tokens 63" in refused(words, capsys)
+
+
+def test_settings_in_another_order_are_the_same(
+    earlier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = json.loads(earlier.read_text(encoding="utf-8"))
+    for row in rows:
+        row["settings"] = dict(reversed(row["settings"].items()))
+    earlier.write_text(json.dumps(rows), encoding="utf-8")
+    assert "(earlier)" in said(
+        ["eval", "--agent", "null", *MICRO, "--against", str(earlier)], capsys
+    )

@@ -270,9 +270,12 @@ def test_workers_that_share_a_card_take_turns_without_the_service(
     assert not cards_take_turns(2, ("0", "1"))
     assert not cards_take_turns(3, ())
     (tmp_path / "nvidia-mps").mkdir()
+    assert cards_take_turns(3, ("0", "1"))
+    (tmp_path / "nvidia-mps" / "control").touch()
     assert not cards_take_turns(3, ("0", "1"))
-    (tmp_path / "nvidia-mps").rmdir()
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    assert cards_take_turns(3, ("0", "1"))
+    (tmp_path / "control").touch()
     assert not cards_take_turns(3, ("0", "1"))
 
 

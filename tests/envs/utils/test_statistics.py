@@ -95,7 +95,7 @@ def test_the_interval_of_a_paired_share_holds_the_truth_as_often_as_the_docs_say
     outcomes = [([1] * b + [0] * (n - b), [0] * b + [1] * c + [0] * (n - b - c)) for b, c in counts]
     found = [paired_share([x > 0 for x in o], [x > 0 for x in t]) for o, t in outcomes]
     for gained, lost, least, most in (
-        (0.9, 0.01, 0.87, 0.88),  # the worst
+        (0.9, 0.01, 0.87, 0.88),
         (0.02, 0.01, 0.95, 1.0),
         (0.2, 0.1, 0.94, 0.96),
         (0.4, 0.4, 0.94, 0.96),
@@ -107,6 +107,14 @@ def test_the_interval_of_a_paired_share_holds_the_truth_as_often_as_the_docs_say
         assert least < float(np.sum(chances * np.asarray(inside))) < most
 
 
+def test_the_interval_of_a_paired_share_is_at_its_worst_where_few_tasks_are_gained() -> None:
+    n, gained = 100, 0.03
+    found = [paired_share([True] * b + [False] * (n - b), [False] * n) for b in range(n + 1)]
+    inside = [f.low95 - 1e-12 <= gained <= f.high95 + 1e-12 for f in found]
+    chances = binom.pmf(range(n + 1), n, gained)
+    assert float(np.sum(chances * np.asarray(inside))) == pytest.approx(0.85, abs=0.002)
+
+
 def test_a_paired_mean_by_hand() -> None:
     # differences 1, 2, 3: mean 2, deviation 1, t of two degrees of freedom 4.3027
     got = paired_mean([2.0, 2.5, 3.5], [1.0, 0.5, 0.5])
@@ -114,6 +122,7 @@ def test_a_paired_mean_by_hand() -> None:
     half = 4.302652729911275 / 3**0.5
     assert (got.mean, got.low95, got.high95) == pytest.approx((2, 2 - half, 2 + half))
     assert paired_mean([1.0, 2.0], [0.5, 1.5]) is None
+    assert paired_mean([0.1 + 0.2, 1.3], [0.3, 1.3]) is None  # they differ by rounding alone
     assert paired_mean([1.0], [0.5]) is None
 
 

@@ -55,3 +55,26 @@ print(jax.lax is sys.modules["jax.lax"], jax.lax.top_k.__name__)
     assert lines[0] == "Ada False"
     assert lines[1] == str(bool(before))
     assert lines[2] == "True top_k"
+
+
+def test_threads_wait_for_one_that_imports_it(with_jax: Path) -> None:
+    code = """
+import sys
+import threading
+import time
+from turngym.envs.tools.retrieval.bm25s_alone import import_bm25s
+found, faults = [], []
+
+def ask(after):
+    time.sleep(after)
+    try:
+        found.append(import_bm25s().BM25)
+    except Exception as fault:
+        faults.append(fault)
+
+threads = [threading.Thread(target=ask, args=(i * 0.02,)) for i in range(16)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print(len(found), len(set(found)), faults, "jax" in sys.modules)
+"""
+    assert run(with_jax, code) == "16 1 [] False"
