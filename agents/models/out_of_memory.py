@@ -10,7 +10,7 @@ from ...envs.core.errors import BadValueError, TurngymError
 _OF_THE_CPU = ("can't allocate memory", "DefaultCPUAllocator", "not enough memory")
 
 
-class MemoryFullError(TurngymError, MemoryError):
+class MemoryFullError(MemoryError, TurngymError):
     """The device has no memory left; the message names the setting that needs less.
 
     Args:
@@ -22,16 +22,12 @@ class MemoryFullError(TurngymError, MemoryError):
         super().__init__(message)
         self.what = str(what or message)
 
-    def __reduce__(self) -> tuple[type[MemoryFullError], tuple[str, str]]:
-        """Errors are sent between processes; Python's own way fails for two base classes."""
-        return type(self), (str(self), self.what)
-
 
 class NoRoomError(BadValueError):
     """What was asked for will not fit into the device's memory; nothing was begun.
 
     Args:
-        what: What fits not into what, for the message.
+        what: What does not fit into what, for the message.
         advice: What to change, sentences.
     """
 

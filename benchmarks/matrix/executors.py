@@ -20,6 +20,7 @@ from .jobs import Job
 GRACE_S = 60.0
 """Seconds that a stopped worker has to save its checkpoint."""
 MPS_FOLDER = Path("/tmp/nvidia-mps")
+"""Where CUDA's multi-process service and its programs meet unless told otherwise."""
 JOBS_PER_WORKER = 100
 """Jobs after which a worker is replaced: libraries hold on to memory, 10 MB a small cell."""
 

@@ -18,8 +18,8 @@ def import_bm25s() -> ModuleType:
     bm25s looks for JAX and computes something with it as it is imported. JAX then reserves 75 % of
     the card's memory for the rest of the process, which the language model beside it needs; here
     only indexes are built, and these are NumPy's. A JAX that the caller has imported, or imports
-    later, is as it was; another thread that imports it meanwhile, for
-    some tenths of a second, is told that there is none.
+    later, is as it was; another thread that imports it meanwhile, for some tenths of a second, is
+    told that there is none.
     """
     with _ONE_AT_A_TIME:
         if _LOADED in sys.modules:
