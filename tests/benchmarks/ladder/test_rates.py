@@ -12,6 +12,7 @@ from turngym.benchmarks.ladder.families import (
     AT_HIGH_END,
     AT_LOW_END,
     FAMILIES,
+    WIDE_RATES,
     find_family,
 )
 from turngym.benchmarks.ladder.rates import choose_rates, list_changes, search_cost
@@ -29,6 +30,7 @@ from turngym.envs.core.errors import BadValueError
 
 RESULTS = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
 PACKED = RESULTS / "ladder-rates.jsonl.gz"
+WIDER = RESULTS / "ladder-edge-rates.jsonl.gz"
 
 
 def part() -> Suite:
@@ -92,6 +94,25 @@ def test_rows_whose_largest_area_is_at_an_end_of_the_grid_are_tried_beyond_it() 
         for row in rows
     }
     assert LADDER_EDGE_RATES.seeds == LADDER_RATES.seeds
+
+
+def test_the_rates_of_the_wider_grid_are_those_of_its_packed_search() -> None:
+    chosen = choose_rates(Results.read(WIDER))
+    assert {(one.family, one.row) for one in chosen if one.moved} == {
+        ("Judge", "tarl"),
+        ("Spawn", "ppo"),
+    }
+    assert not any(one.end for one in chosen)
+    for family, rates in WIDE_RATES.items():
+        own, rows = FAMILIES[family], {*AT_LOW_END.get(family, ()), *AT_HIGH_END.get(family, ())}
+        found = {one.row: one for one in chosen if one.family == family}
+        if family == "Spawn":
+            assert {row: one.rate for row, one in found.items() if one.moved} == rates
+            continue
+        assert found.keys() == rows
+        assert rates == {
+            row: one.best for row, one in found.items() if one.best != own.rates.get(row, own.lr)
+        }
 
 
 def test_a_rate_beyond_the_grid_has_to_lead_the_one_within_it(tmp_path: Path) -> None:
