@@ -316,9 +316,10 @@ def print_rates(results: Results) -> None:
     from ..ladder.suites import RATE_SEARCH
 
     chosen = choose_rates(results)
-    scales = list(dict.fromkeys(scale for one in chosen for scale in one.areas))
-    heads = [f"{scale:g} of the family's" for scale in scales]
-    table = plain_table("family", "row", right=["rate", "end", *heads], title="learning rates")
+    scales = sorted({scale for one in chosen for scale in one.areas})
+    heads = [f"x {scale:g}" for scale in scales]
+    title = "learning rates, with the areas at multiples of the family's"
+    table = plain_table("family", "row", right=["rate", "end", *heads], title=title)
     for one in chosen:
         tried = [one.areas.get(scale, ()) for scale in scales]
         areas = [" ".join(f"{area:.3f}" for area in found) or "–" for found in tried]

@@ -456,7 +456,7 @@ def test_another_verdict_at_other_rates_gives_no_advice(
     first = next(line for line in text.splitlines() if line.endswith("From Lottery."))
     disputed = area == 0.5 and rate is not None
     assert ("use treegrpo" in first) != disputed
-    withheld = r"No advice on treegrpo \(.*\): at other rates it is something else \(wide\)"
+    withheld = r"No advice on treegrpo \(.*\): something else at other rates \(wide\)"
     assert bool(re.search(withheld, first)) == disputed
     assert re.search(r"(Avoid|stay with grpo\. Avoid) spo \(-", first)
 
