@@ -57,8 +57,9 @@ class Recorded:
 
     async def generate(self, request: Request) -> Completion:
         """Ask, and note it under the task that asked: a path asks for one action at a time."""
+        line = self.lines.setdefault(asyncio.current_task(), [])  # now: lines in order of arrival
         done = await self._generate(request)
-        self.lines.setdefault(asyncio.current_task(), []).append((request, done))
+        line.append((request, done))
         return done
 
     def again(self) -> float:
