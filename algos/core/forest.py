@@ -108,10 +108,13 @@ class Turn:
 def _check_measures(turn: Turn, n: int, at: int) -> None:
     """Check that there is one finite value of each kind for each of the ``n`` action tokens."""
     logprobs, entropies, rewards = turn.logprobs, turn.entropies, turn.rewards
-    if logprobs.shape == entropies.shape == rewards.shape == (n,):
+    if (
+        logprobs.shape == entropies.shape == rewards.shape == (n,)
         # a sum of products is finite only where both are, and says so soonest
-        if math.isfinite(logprobs.dot(entropies)) and math.isfinite(logprobs.dot(rewards)):
-            return
+        and math.isfinite(logprobs.dot(entropies))
+        and math.isfinite(logprobs.dot(rewards))
+    ):
+        return
     for name in ("logprobs", "entropies", "rewards"):
         values = getattr(turn, name)
         if values.shape != (n,):
