@@ -156,7 +156,7 @@ def fill(command: Command, suite: Suite) -> None:
     from ..matrix.reuse import reuse_results
     from ..matrix.run import run_matrix
 
-    suite.recipe(command.baseline)
+    suite.check_baseline(command.baseline)
     cells = suite.only(command.only)
     for cell in cells:  # before anything is written: a plugin is easily forgotten
         find_environment(suite.column(cell.column).id)
@@ -297,7 +297,7 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     from ..matrix.results import Results
 
     results = Results.read(*parts)
-    results.suite.recipe(baseline)
+    results.suite.check_baseline(baseline)
     declared = column_edges() if is_ladder(results.suite) else None
     pages = write_report(parts, folder, baseline, declared)
     say_left_out(results.files)

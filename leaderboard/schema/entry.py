@@ -21,7 +21,6 @@ from .suite import Digest, Key, Slug
 
 MANIFEST, EPISODES, SIGNATURE = "entry.json", "episodes", "signature.json"
 
-Line = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Optional = Annotated[str, Field(max_length=400, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Prose = Annotated[str, Field(max_length=8000)]
 Amount = Annotated[int, Field(ge=0, le=10**15)]
@@ -43,11 +42,22 @@ def is_reserved(organisation: str) -> bool:
     return "".join(filter(str.isalnum, folded)) == RESERVED
 
 
+def _visible(text: str) -> str:
+    if not any(sign.isprintable() and not sign.isspace() for sign in text):
+        raise ValueError("expected something that can be read, not blanks alone")
+    return text
+
+
 def _a_date(text: str) -> str:
     datetime.date.fromisoformat(text)
     return text
 
 
+Line = Annotated[
+    str,
+    Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$"),
+    AfterValidator(_visible),
+]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_a_date)]
 
 

@@ -10,9 +10,13 @@ import pytest
 from turngym.benchmarks.claims.catalogue import CLAIMS
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
+from turngym.benchmarks.ladder.scoring import compare_rows
 from turngym.benchmarks.matrix.matrix_files import read_packed
+from turngym.benchmarks.matrix.results import Results
+from turngym.envs.utils.seed_tests import seed_interval
 
-FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "benchmarks" / "results"
 PACKED = sorted(path for path in FOLDER.iterdir() if ".jsonl" in path.name)
 
 MATRICES = [path for path in PACKED if not is_packed(path)]
@@ -49,3 +53,45 @@ def test_results_name_the_commit_of_their_source(path: Path) -> None:
     assert finished
     commits = {cell.machine.versions.get("git", "") for cell in finished if cell.machine}
     assert all(re.fullmatch(r"[0-9a-f]{12}", commit) for commit in commits), commits
+
+
+STALE_ROWS = {
+    "`grpo` on other seeds (A/A)": "grpo again",
+    "`dppo`": "dppo",
+    "`cispo` with masked turns": "cispo masked",
+    "`cispo` at the same rate without the mask": "cispo at .002",
+    "`sapo`": "sapo",
+    "`grpo`, no clip": "no clip",
+    "`sapo` with masked turns": "sapo masked",
+    "`cispo`": "cispo",
+    "`gspo`": "gspo",
+    "`gspo`, ratios of turns": "gspo turn",
+    "`sampo`": "sampo",
+}
+"""The rows of the table on the page of 2026's losses, by what the suite calls them."""
+
+
+def test_the_page_on_losses_says_what_its_file_holds() -> None:
+    results = Results.read(FOLDER / "ladder-stale.jsonl.gz")
+    found = compare_rows(results, "Stale-16", results.recipes, "grpo")
+    page = (ROOT / "docs" / "losses-of-2026.md").read_text(encoding="utf-8")
+    table = re.search(r"^\| row \| rate \|.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert table is not None
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
+    assert [row[0] for row in rows][1:] == list(STALE_ROWS)
+    for name, rate, area, difference, p, verdict, _ in rows[1:]:
+        one = found[STALE_ROWS[name]]
+        place = results.place(STALE_ROWS[name], "Stale-16")
+        assert place.rates == (float(rate),), name
+        found_area = seed_interval([run.area or 0.0 for run in place.runs])
+        ends = (found_area.mean, found_area.low95, found_area.high95)
+        assert area == "{:.1f} ({:.1f}\u2013{:.1f})".format(*(100 * end for end in ends)), name
+        assert one.test is not None
+        ends = (one.test.difference, one.test.low95, one.test.high95)
+        assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
+        assert one.adjusted is not None
+        said = float(p.removeprefix("< "))
+        places = len(p.split(".")[1])
+        assert one.adjusted < said if p[0] == "<" else round(one.adjusted, places) == said, name
+        assert verdict.replace("*", "").split(", needs")[0] == one.verdict, name
+        assert f"needs {one.needs} seeds" in verdict or not verdict.endswith("seeds"), name

@@ -285,3 +285,13 @@ class TestSignature:
 def test_versions_are_of_known_packages(entry: Path, suite: Suite, versions: dict) -> None:
     edit_manifest(entry, lambda data: data.update(versions=versions))
     assert refusal_of(entry, suite).reason == "format"
+
+
+@pytest.mark.parametrize("field", ["name", "organisation", "licence"])
+@pytest.mark.parametrize("blank", ["   ", "\u2003", "\u200b\u202e"])
+def test_what_names_an_entry_can_be_read(entry: Path, suite: Suite, field: str, blank: str) -> None:
+    """A row whose name is blank has no link to its page."""
+    edit_manifest(entry, lambda data: data.update({field: blank}))
+    refusal = refusal_of(entry, suite)
+    assert refusal.reason == "format"
+    assert f"{field}: Value error, expected something that can be read" in refusal.message
