@@ -56,8 +56,9 @@ class Command:
             by state in rooms), household-critics and science-turns (what led in two of these, on
             other seeds), retail-scale (why TARL is behind in a third), turns (what a turn found
             out, where all answers fail), ladder-rates and ladder-stale-rates (searches for learning
-            rates), ladder-equal-rates (what of two families was the rate's), ladder-stale-grid
-            (losses for many updates, each at five rates), or a suite file (.json).
+            rates), ladder-edge-rates (the first one's, beyond its grid), ladder-equal-rates (what
+            of two families was the rate's), ladder-stale-grid (losses for many updates, each at
+            five rates), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for

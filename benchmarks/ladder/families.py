@@ -337,6 +337,26 @@ FAMILIES: Mapping[str, Family] = {
     )
 }
 
+AT_LOW_END: Mapping[str, tuple[str, ...]] = {
+    "Keys": ("treegrpo", "arpo", "spo"),
+    "Aliases": ("grpo", "treegrpo", "arpo", "spo"),
+    "Spawn": ("ppo",),
+    "Stale": ("grpo", "rloo", "dapo", "treegrpo", "reinforcepp", "ppo"),
+}
+"""Rows by family whose largest mean area in ``ladder-rates`` is at its lowest rate."""
+AT_HIGH_END: Mapping[str, tuple[str, ...]] = {
+    "Lottery": ("arpo", "spo"),
+    "Corridor": ("grpo", "rloo", "treegrpo", "arpo", "spo"),
+    "Aliases": ("reinforcepp", "ppo"),
+    "Noise": ("rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+    "Fog": ("grpo", "rloo", "treegrpo", "arpo", "reinforcepp", "ppo", "spo"),
+    "Judge": ("tarl", "tarlturns", "treegrpo"),
+    "Spawn": ("grpo", "rloo", "pasa", "tarl", "tarlturns", "reinforcepp"),
+    "Stale": ("no clip", "gspo"),
+    "Rare": ("grpo", "rloo", "dapo", "spo", "reinforcepp", "ppo"),
+}
+"""The same at its highest rate."""
+
 
 def column_edges() -> dict[str, Edges]:
     """Return floor and ceiling of the measure of every column of the ladder."""

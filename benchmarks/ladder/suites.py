@@ -13,7 +13,7 @@ start has no success. A change needs a new version.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..matrix.starts import letters_start
@@ -25,7 +25,7 @@ from ..matrix.suite import (
     SuiteRecipe,
     TaughtStart,
 )
-from .families import CONTROL, FAMILIES, SOLVED, Family, Size
+from .families import AT_HIGH_END, AT_LOW_END, CONTROL, FAMILIES, SOLVED, Family, Size
 
 BASELINE = "grpo"
 CHAINS = {"rollout.n": 8, "loss.kl.coef": 0.0}
@@ -169,15 +169,18 @@ def rate_column(family: Family, scale: float) -> str:
     return f"{family.name}-rate-{scale:g}"
 
 
-def _at_rate(family: Family, scale: float) -> SuiteEnv:
-    """Return the middle size of a family with another learning rate and a part of the budget."""
+def _at_rate(family: Family, scale: float, rows: Sequence[str] = ()) -> SuiteEnv:
+    """Return the middle size of a family with another learning rate and a part of the budget.
+
+    Its rows are the family's, or those that are given.
+    """
     column = column_of(family, family.middle)
     return column.model_copy(
         update={
             "name": rate_column(family, scale),
             "limits": column.limits.part(RATE_SEARCH.share),
             "recipe_settings": {**column.recipe_settings, "optim.lr": scale * family.lr},
-            "rows": list(family.rows),
+            "rows": list(rows or family.rows),
             "row_settings": {},
             "eval_tasks": 1,
         }
@@ -193,6 +196,27 @@ LADDER_RATES = Suite(
     seeds=RATE_SEARCH.seeds,
     trials=1,
     max_batch=512,
+)
+LOWER, HIGHER = (0.1, 0.03), (4.0, 8.0)
+"""Multiples of a family's rate beyond the ends of the search's grid."""
+
+
+def _beyond_the_ends() -> tuple[SuiteEnv, ...]:
+    """Return the search's columns for rows at an end of its grid, and two more beyond that end."""
+    columns = []
+    for family in FAMILIES.values():
+        low, high = AT_LOW_END.get(family.name, ()), AT_HIGH_END.get(family.name, ())
+        for scales, rows in ((RATE_SEARCH.scales, (*low, *high)), (LOWER, low), (HIGHER, high)):
+            columns += [_at_rate(family, scale, rows) for scale in scales if rows]
+    return tuple(columns)
+
+
+LADDER_EDGE_RATES = LADDER_RATES.model_copy(
+    update={
+        "name": "ladder-edge-rates",
+        "about": "rates beyond the grid of ladder-rates, for rows whose best one is at its end",
+        "envs": _beyond_the_ends(),
+    }
 )
 
 STALE = FAMILIES["Stale"]
@@ -249,8 +273,7 @@ LADDER_STALE_RATES = Suite(
     about="learning rates of the rows of ladder-stale that ladder-rates does not try, and GRPO's",
     recipes=_TRIED,
     envs=tuple(
-        _at_rate(STALE, scale).model_copy(update={"rows": [row.label for row in _TRIED]})
-        for scale in RATE_SEARCH.scales
+        _at_rate(STALE, scale, [row.label for row in _TRIED]) for scale in RATE_SEARCH.scales
     ),
     seeds=LADDER_RATES.seeds,
     trials=LADDER_RATES.trials,
@@ -517,6 +540,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_FULL,
         LADDER_STATE,
         LADDER_RATES,
+        LADDER_EDGE_RATES,
         LADDER_STALE,
         LADDER_STALE_RATES,
         LADDER_EQUAL_RATES,
