@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
 from turngym.benchmarks.claims.catalogue import CLAIMS
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
+from turngym.benchmarks.ladder.families import column_edges
 from turngym.benchmarks.ladder.scoring import compare_rows
+from turngym.benchmarks.ladder.suites import GRID_RATES, grid_label
+from turngym.benchmarks.matrix.comparison import compare_areas, decide_family
 from turngym.benchmarks.matrix.matrix_files import read_packed
 from turngym.benchmarks.matrix.results import Results
 from turngym.envs.utils.seed_tests import seed_interval
@@ -95,3 +99,74 @@ def test_the_page_on_losses_says_what_its_file_holds() -> None:
         assert one.adjusted < said if p[0] == "<" else round(one.adjusted, places) == said, name
         assert verdict.replace("*", "").split(", needs")[0] == one.verdict, name
         assert f"needs {one.needs} seeds" in verdict or not verdict.endswith("seeds"), name
+
+
+GRID_LOSSES = {
+    "`grpo`": "grpo",
+    "`grpo`, no clip": "no clip",
+    "`gspo`": "gspo",
+    "`cispo`": "cispo",
+    "`cispo` with masked turns": "cispo masked",
+    "`sapo`": "sapo",
+    "`dppo`": "dppo",
+}
+"""The rows of the page's tables of losses at several rates, by what the suite calls them."""
+LOST = 0.7
+"""Share of right letters under which a run of Stale has one of its three doors wrong."""
+
+
+def page_table(head: str) -> list[list[str]]:
+    """Rows of a table of the page on losses, by the beginning of its head."""
+    page = (ROOT / "docs" / "losses-of-2026.md").read_text(encoding="utf-8")
+    table = re.search(rf"^{re.escape(head)}.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert table is not None
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
+
+
+def test_the_page_on_losses_says_what_the_grid_of_rates_holds() -> None:
+    results = Results.read(FOLDER / "ladder-stale-grid.jsonl.gz")
+    column, suite = "Stale-16", results.suite
+    choosing, comparing = suite.seeds[:5], suite.seeds[5:]
+    areas: dict[str, dict[float, dict[int, float]]] = {}
+    rows = page_table("| loss | 3e-4 |")
+    assert [row[0] for row in rows] == list(GRID_LOSSES)
+    for name, *cells in rows:
+        for rate, cell in zip(GRID_RATES, cells, strict=True):
+            runs = results.runs(grid_label(GRID_LOSSES[name], rate), column)
+            found = {run.cell.seed: run.area for run in runs if run.area is not None}
+            assert tuple(sorted(found)) == suite.seeds
+            assert all(run.training is not None for run in runs)
+            lost = sum(run.training.values[-1] < LOST for run in runs if run.training)
+            values = [100 * area for area in found.values()]
+            assert cell == f"{mean(values):.1f} ({stdev(values):.1f}; {lost})", (name, rate)
+            areas.setdefault(name, {})[rate] = found
+
+    def at(name: str, rate: float) -> dict[int, float]:
+        return {seed: areas[name][rate][seed] for seed in comparing}
+
+    best = {
+        name: max(found, key=lambda rate, f=found: mean(f[rate][seed] for seed in choosing))
+        for name, found in areas.items()
+    }
+    base = at("`grpo`", best["`grpo`"])
+    edges = column_edges()[column]
+    tests = {
+        name: compare_areas(suite, at(name, best[name]), base, edges)
+        for name in areas
+        if name != "`grpo`"
+    }
+    decided = decide_family(suite, tests, "grpo")
+    chosen = page_table("| loss | rate |")
+    assert [row[0] for row in chosen] == list(GRID_LOSSES)
+    for name, rate, area, difference, p, verdict in chosen:
+        assert float(rate) == best[name]
+        assert area == f"{100 * mean(at(name, best[name]).values()):.1f}"
+        if name == "`grpo`":
+            continue
+        one = decided[name]
+        assert one.test is not None
+        assert one.adjusted is not None
+        ends = (one.test.difference, one.test.low95, one.test.high95)
+        assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
+        assert one.adjusted < 0.001 if p == "< .001" else p == f"{one.adjusted:.3f}"[1:], name
+        assert verdict.replace("*", "") == one.verdict, name
