@@ -57,8 +57,9 @@ class Command:
             other seeds), retail-scale (why TARL is behind in a third), turns (what a turn found
             out, where all answers fail), ladder-rates and ladder-stale-rates (searches for learning
             rates), ladder-edge-rates (the first one's, beyond its grid), ladder-equal-rates (what
-            of two families was the rate's), ladder-stale-grid (losses for many updates, each at
-            five rates), or a suite file (.json).
+            of two families was the rate's), ladder-wide-rates (what of three was the grid's),
+            ladder-stale-grid (losses for many updates, each at five rates), or a suite file
+            (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
@@ -316,17 +317,20 @@ def print_rates(results: Results) -> None:
     from ..ladder.suites import RATE_SEARCH
 
     chosen = choose_rates(results)
-    heads = [f"{scale:g} of the family's" for scale in RATE_SEARCH.scales]
-    table = plain_table("family", "row", right=["rate", *heads], title="learning rates")
+    scales = list(dict.fromkeys(scale for one in chosen for scale in one.areas))
+    heads = [f"{scale:g} of the family's" for scale in scales]
+    table = plain_table("family", "row", right=["rate", "end", *heads], title="learning rates")
     for one in chosen:
-        areas = [" ".join(f"{area:.3f}" for area in tried) for tried in one.areas.values()]
+        tried = [one.areas.get(scale, ()) for scale in scales]
+        areas = [" ".join(f"{area:.3f}" for area in found) or "–" for found in tried]
         strong = "bold" if one.changed else "dim"
-        table.add_row(one.family, one.row, f"[{strong}]{one.rate:g}[/]", *areas)
+        table.add_row(one.family, one.row, f"[{strong}]{one.rate:g}[/]", one.end or "–", *areas)
     table_console().print(table)
     cost = search_cost(results)
     say(
         f"{len(chosen)} rows on families; another rate than the family's needs a lead of "
-        f"{RATE_SEARCH.margin:g} in area, with every seed; {cost.tokens:,} tokens, "
+        f"{RATE_SEARCH.margin:g} in area, with every seed; the largest area is at an end of the "
+        f"tried rates in {sum(bool(one.end) for one in chosen)}; {cost.tokens:,} tokens, "
         f"{cost.optimizer_steps:,} optimiser steps, "
         f"{cost.seconds / 60:.0f} minutes of one core"
     )

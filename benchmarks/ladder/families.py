@@ -356,6 +356,14 @@ AT_HIGH_END: Mapping[str, tuple[str, ...]] = {
     "Rare": ("grpo", "rloo", "dapo", "spo", "reinforcepp", "ppo"),
 }
 """The same at its highest rate."""
+WIDE_RATES: Mapping[str, Mapping[str, float]] = {
+    "Judge": {"tarl": 0.004},
+    "Spawn": {"ppo": 0.0001},
+    "Stale": {"no clip": 0.002, "gspo": 0.004, "reinforcepp": 0.0006, "ppo": 0.0006},
+    "Rare": {"rloo": 0.004, "dapo": 0.008, "spo": 0.004, "reinforcepp": 0.004, "ppo": 0.008},
+}
+"""Rates of such rows on the wider grid of ``ladder-edge-rates`` that are not the ladder's: in
+Judge, Stale and Rare those of the largest mean area, in Spawn the only one that leads clearly."""
 
 
 def column_edges() -> dict[str, Edges]:

@@ -27,6 +27,7 @@ from ..matrix.results import Place, Results
 from .families import FAMILIES, Family
 from .oracle.forecast import MIN_EFFECT
 from .pairs import PairScore, compare_pairs
+from .rates import find_disputes, format_rates
 from .report import (
     TEMPLATES,
     find_oracle,
@@ -38,7 +39,7 @@ from .report import (
 from .scoring import FamilyScore, RowScore, score_ladder
 from .suites import RATE_SEARCH, is_ladder, search_of
 from .traits import TRAITS, Trait
-from .yardsticks import SUSPECT, compare_controls, compare_with_itself
+from .yardsticks import SUSPECT, compare_controls, compare_with_itself, find_repeated
 
 Value = TypeVar("Value")
 TEMPLATE = "which-algorithm.md.j2"
@@ -79,6 +80,7 @@ class Line:
         rate: Learning rate of the row's runs, in words; empty without one.
         base_rate: That of the row it is compared with.
         margin: Lead in area that the search for rates lets pass.
+        disputed: Suites in which the verdict is another one at other rates; empty without one.
     """
 
     label: str
@@ -98,6 +100,7 @@ class Line:
     rate: str = ""
     base_rate: str = ""
     margin: float = RATE_SEARCH.margin
+    disputed: str = ""
 
     @property
     def field(self) -> str:
@@ -112,8 +115,8 @@ class Line:
 
     @property
     def clean(self) -> bool:
-        """Whether neither a control nor another rate accounts for the difference here."""
-        return (self.beyond or not self.control) and not self.by_rate
+        """Whether neither a control nor another rate accounts for the difference."""
+        return (self.beyond or not self.control) and not self.by_rate and not self.disputed
 
     @property
     def by_rate(self) -> bool:
@@ -289,7 +292,13 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     scores = scored[ladder.results.suite.name]
     labels = _competitors(ladder.results)
     pairs = compare_pairs(ladder.results.suite, scores, labels)
-    families = [_of_family(score, ladder.results, labels) for score in scores]
+    others = [
+        (score, s.results)
+        for s in ladders
+        if s is not ladder
+        for score in scored[s.results.suite.name]
+    ]
+    families = [_of_family(score, ladder.results, labels, others) for score in scores]
     columns = {
         s.results.suite.name: _of_more_families(scored[s.results.suite.name], s.results)
         if s in ladders
@@ -300,7 +309,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     more = [topic for group in columns.values() for topic in group if topic.trait is not None]
     yardsticks = [y for s in sources for y in compare_with_itself(s.results, baseline)]
     yardsticks += [y for name, group in scored.items() for y in compare_controls(group, name)]
-    repeated = repeated_yardsticks(sources, ladder)
+    repeated = find_repeated([s.results for s in sources], ladder.results)
     measured = [y for y in yardsticks if y.same and y.can_fail]
     broken = [y for y in measured if not y.holds]
     differing = [y for y in yardsticks if y.tests and not y.same and y.called]
@@ -372,18 +381,6 @@ def _least_effects(sources: Sequence[Source]) -> list[tuple[str, float]]:
     ]
 
 
-def repeated_yardsticks(sources: Sequence[Source], ladder: Source) -> list[str]:
-    """Return the suites whose A/A runs were all taken over from the ladder of the page."""
-
-    def runs(source: Source) -> set[str]:
-        apart = source.results.suite.yardsticks
-        return {r.digest for r in source.results.cells.values() if r.cell.recipe in apart}
-
-    own = runs(ladder)
-    others = [source for source in sources if source is not ladder and runs(source)]
-    return [source.results.suite.name for source in others if runs(source) <= own]
-
-
 def share_separated(pairs: Sequence[PairScore]) -> tuple[int, int, int]:
     """Return the pairs that are separated somewhere, those that were tested, and all."""
     tested = [pair for pair in pairs if pair.tested]
@@ -421,13 +418,18 @@ def _competitors(results: Results) -> list[str]:
     return [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
 
 
-def _of_family(score: FamilyScore, results: Results, labels: Sequence[str]) -> Topic:
+def _of_family(
+    score: FamilyScore,
+    results: Results,
+    labels: Sequence[str],
+    others: Sequence[tuple[FamilyScore, Results]] = (),
+) -> Topic:
     family, suite = score.family, results.suite
+    disputes = find_disputes(score, results, others)
     column = suite.column(family.column(score.middle))
     base = next((row for row in score.rows if row.label == score.baseline), None)
-    lines = [
-        _ladder_line(score, row, base, results) for row in score.rows if row.label != score.baseline
-    ]
+    rows = [row for row in score.rows if row.label != score.baseline]
+    lines = [_ladder_line(score, row, base, results, disputes) for row in rows]
     ran = {row.label for row in score.rows}
     same = {label: twin for label, twin in family.same.items() if score.stands_in(label)}
     setting = family.setting or "updates per batch"
@@ -467,7 +469,11 @@ def _trait(family: Family) -> Trait:
 
 
 def _ladder_line(
-    score: FamilyScore, row: RowScore, base: RowScore | None, results: Results
+    score: FamilyScore,
+    row: RowScore,
+    base: RowScore | None,
+    results: Results,
+    disputes: Mapping[str, Sequence[str]],
 ) -> Line:
     column = score.family.column(score.middle)
     compared, equal = row.middle, row.equal
@@ -490,16 +496,11 @@ def _ladder_line(
         oracle=row.meets or seen,
         again=again,
         edge="" if compared is None else compared.edge,
-        rate=_rate(results, row.label, column),
-        base_rate=_rate(results, score.baseline, column),
+        rate=format_rates(results, row.label, column),
+        base_rate=format_rates(results, score.baseline, column),
         margin=search_of(results.suite).margin,
+        disputed=", ".join(disputes.get(row.label, ())),
     )
-
-
-def _rate(results: Results, label: str, column: str) -> str:
-    """Return the learning rates of a row's runs in a column, in words."""
-    found = {run.rate for run in results.runs(label, column) if run.rate is not None}
-    return ", ".join(f"{rate:g}" for rate in sorted(found))
 
 
 def _beyond(score: FamilyScore, row: RowScore, base: RowScore) -> bool:
@@ -556,8 +557,8 @@ def _of_columns(results: Results, baseline: str) -> list[Topic]:
                     place=results.place(row, name),
                     again=row in apart,
                     edge=compared.edge,
-                    rate=_rate(results, row, name),
-                    base_rate=_rate(results, compared.other, name),
+                    rate=format_rates(results, row, name),
+                    base_rate=format_rates(results, compared.other, name),
                     margin=search_of(results.suite).margin,
                 )
             )

@@ -3,22 +3,34 @@
 Its seeds count nowhere else, and the rule is that of every search
 (:class:`~turngym.benchmarks.matrix.suite.RateSearch`). Here the trials are cells of a suite of
 their own, because both forms of the ladder and all sizes of a family share what they find, which
-:mod:`~turngym.benchmarks.ladder.families` holds as data.
+:mod:`~turngym.benchmarks.ladder.families` holds as data. ``ladder-edge-rates`` goes on where the
+largest area lies at an end of the grid, by the same rule against the rate chosen so far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from ...envs.core.errors import BadValueError
 from ..matrix.cell import Used
 from ..matrix.results import Results
 from ..matrix.suite import Suite
 from .families import FAMILIES
-from .suites import LADDER_RATES, LADDER_STALE_RATES, RATE_SEARCH, rate_column
+from .scoring import FamilyScore
+from .suites import (
+    HIGHER,
+    LADDER_EDGE_RATES,
+    LADDER_RATES,
+    LADDER_STALE_RATES,
+    LOWER,
+    RATE_SEARCH,
+    rate_column,
+)
 
-_SEARCHES = (LADDER_RATES, LADDER_STALE_RATES)
+_SEARCHES = (LADDER_RATES, LADDER_STALE_RATES, LADDER_EDGE_RATES)
+_SCALES = (*RATE_SEARCH.scales, *LOWER, *HIGHER)
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,7 @@ class ChosenRate:
         row: Label of the row.
         own: The family's rate when the search was made.
         scale: The chosen multiple of it.
+        first: The multiple that was chosen among those of ``ladder-rates``.
         areas: Areas by tried multiple, one per search seed.
     """
 
@@ -37,6 +50,7 @@ class ChosenRate:
     row: str
     own: float
     scale: float
+    first: float
     areas: Mapping[float, tuple[float, ...]]
 
     @property
@@ -49,12 +63,29 @@ class ChosenRate:
         """Whether it is another rate than the family's."""
         return self.scale != 1
 
+    @property
+    def moved(self) -> bool:
+        """Whether it lies beyond the multiples of ``ladder-rates``."""
+        return self.scale != self.first
+
+    @property
+    def best(self) -> float:
+        """Return the rate of the largest mean area, however small its lead."""
+        return self.own * max(self.areas, key=lambda scale: sum(self.areas[scale]))
+
+    @property
+    def end(self) -> Literal["low", "high", ""]:
+        """Return at which end of the tried rates the largest mean area is; empty within them."""
+        best = max(self.areas, key=lambda scale: sum(self.areas[scale]))
+        return "low" if best == min(self.areas) else "high" if best == max(self.areas) else ""
+
 
 def choose_rates(results: Results) -> list[ChosenRate]:
     """Choose the rates of all rows that were tried with all seeds at all rates.
 
     Args:
-        results: Results of the suite ``ladder-rates`` or ``ladder-stale-rates``.
+        results: Results of the suite ``ladder-rates``, ``ladder-stale-rates`` or
+            ``ladder-edge-rates``.
 
     Raises:
         BadValueError: They are of another suite.
@@ -72,12 +103,14 @@ def choose_rates(results: Results) -> list[ChosenRate]:
         own = column.recipe_settings["optim.lr"]
         for row in column.rows:
             areas = {
-                scale: _areas(results, row, rate_column(family, scale))
-                for scale in RATE_SEARCH.scales
+                scale: _areas(results, row, name)
+                for scale in _SCALES
+                if (name := rate_column(family, scale)) in known and row in known[name].rows
             }
             if all(len(tried) == len(results.suite.seeds) for tried in areas.values()):
-                scale = RATE_SEARCH.choose(areas)
-                found.append(ChosenRate(family.name, row, own, scale, areas))
+                first = RATE_SEARCH.choose({one: areas[one] for one in RATE_SEARCH.scales})
+                scale = RATE_SEARCH.choose(areas, first)
+                found.append(ChosenRate(family.name, row, own, scale, first, areas))
     return found
 
 
@@ -98,6 +131,43 @@ def list_changes(chosen: list[ChosenRate]) -> dict[str, dict[str, float]]:
 def search_cost(results: Results) -> Used:
     """Return what the search took: tokens, steps and seconds of all of its runs."""
     return sum((result.used for result in results.cells.values()), Used())
+
+
+def format_rates(results: Results, row: str, column: str) -> str:
+    """Return the learning rates of a row's runs in a column, in words; empty without one."""
+    found = {run.rate for run in results.runs(row, column) if run.rate is not None}
+    return ", ".join(f"{rate:g}" for rate in sorted(found))
+
+
+def find_disputes(
+    score: FamilyScore, results: Results, others: Iterable[tuple[FamilyScore, Results]]
+) -> dict[str, list[str]]:
+    """Return the ladders that say something else of a family's rows at other learning rates.
+
+    Args:
+        score: The family.
+        results: The ladder that its verdicts are of.
+        others: Families of other ladders. Those count that have the same size of the same family,
+            both the row and the baseline, another rate of one of them, and enough seeds.
+
+    Returns:
+        Names of suites by row; "not decided" is something else too.
+    """
+    found: dict[str, list[str]] = {}
+    column = score.family.column(score.middle)
+    for theirs, other in others:
+        if theirs.family.column(theirs.middle) != column:
+            continue
+        verdicts = {row.label: row.middle for row in theirs.rows}
+        for row in score.rows:
+            again = verdicts.get(row.label)
+            if row.middle is None or again is None or not again.tested:
+                continue
+            pair = row.label, score.baseline
+            rates = [[format_rates(r, label, column) for label in pair] for r in (results, other)]
+            if rates[0] != rates[1] and row.middle.verdict != again.verdict:
+                found.setdefault(row.label, []).append(other.suite.name)
+    return found
 
 
 def _areas(results: Results, row: str, column: str) -> tuple[float, ...]:

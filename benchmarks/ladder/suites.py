@@ -2,7 +2,8 @@
 
 ``ladder`` is the quick form: three sizes and the control of every family, five seeds, rows that
 are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
-seeds that do not count. ``ladder-state`` has other rows in the same columns: those that compare
+seeds that do not count, ``ladder-edge-rates`` others beyond that grid, and ``ladder-wide-rates``
+has what these change. ``ladder-state`` has other rows in the same columns: those that compare
 what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
 ``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
 recipes can be told apart; ``household`` has the rows by state in Household's micro rooms, and
@@ -25,7 +26,7 @@ from ..matrix.suite import (
     SuiteRecipe,
     TaughtStart,
 )
-from .families import AT_HIGH_END, AT_LOW_END, CONTROL, FAMILIES, SOLVED, Family, Size
+from .families import AT_HIGH_END, AT_LOW_END, CONTROL, FAMILIES, SOLVED, WIDE_RATES, Family, Size
 
 BASELINE = "grpo"
 CHAINS = {"rollout.n": 8, "loss.kl.coef": 0.0}
@@ -354,6 +355,30 @@ LADDER_STALE_GRID = Suite(
 )
 """Rates are to be chosen on its first five seeds and rows compared on the others."""
 
+
+def _wide_column(family: Family, size: Size | str) -> SuiteEnv:
+    """Return a column with the baseline and the rows that have another rate on a wider grid."""
+    rows = (BASELINE, *WIDE_RATES[family.name])
+    found = {**family.rates, **WIDE_RATES[family.name]}
+    rates = {label: found[label] for label in rows if label in found}
+    return column_of(family.model_copy(update={"rows": rows, "rates": rates}), size)
+
+
+LADDER_WIDE_RATES = LADDER.model_copy(
+    update={
+        "name": "ladder-wide-rates",
+        "version": 1,
+        "about": "rows that had their best rate at an end of the search's grid and have another "
+        "one on a wider grid, there",
+        "envs": tuple(
+            _wide_column(FAMILIES[name], size)
+            for name in WIDE_RATES
+            for size in (FAMILIES[name].middle, CONTROL)
+        ),
+        "seeds": tuple(range(30, 40)),
+    }
+)
+
 _OFF_POLICY = {"optim.minibatches": 8, "optim.epochs": 2}
 _ALL = [row.label for row in ROWS if row.label not in ("no clip", "pasa")]
 
@@ -545,6 +570,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_STALE_RATES,
         LADDER_EQUAL_RATES,
         LADDER_STALE_GRID,
+        LADDER_WIDE_RATES,
         SEPARATING,
         HOUSEHOLD,
         HOUSEHOLD_CRITICS,

@@ -125,6 +125,18 @@ def _count_edges(found: Iterable[Comparison]) -> int:
     return sum(bool(c.edge) and c.seeds >= MIN_SEEDS for c in found)
 
 
+def find_repeated(suites: Sequence[Results], ladder: Results) -> list[str]:
+    """Return the suites whose A/A runs were all taken over from the ladder of the page."""
+
+    def runs(results: Results) -> set[str]:
+        apart = results.suite.yardsticks
+        return {r.digest for r in results.cells.values() if r.cell.recipe in apart}
+
+    own = runs(ladder)
+    others = [results for results in suites if results is not ladder and runs(results)]
+    return [results.suite.name for results in others if runs(results) <= own]
+
+
 def _at_least(count: int, tests: int) -> float:
     """Return the probability of at least so many successes of 5 % each."""
     from scipy.special import bdtrc  # slow to import

@@ -221,24 +221,25 @@ class RateSearch(Form):
             raise ValueError(f"scales {scales}: expected different ones above 0, 1 first")
         return scales
 
-    def choose(self, areas: Mapping[float, Sequence[float | None]]) -> float:
-        """Return the scale with the largest mean area if it leads 1 clearly, else 1.
+    def choose(self, areas: Mapping[float, Sequence[float | None]], kept: float = 1.0) -> float:
+        """Return the scale with the largest mean area if it leads another one clearly, else that.
 
         Args:
             areas: Areas by scale, by seed in the same order; None where a trial has none, which
                 counts against its scale.
+            kept: The scale that is kept without a clear lead: the row's own rate.
         """
         tried = {
             scale: values
             for scale, found in areas.items()
             if len(values := [area for area in found if area is not None]) == len(found) > 0
         }
-        if 1.0 not in tried:
-            return 1.0
+        if kept not in tried:
+            return kept
         best = max(tried, key=lambda scale: sum(tried[scale]))
-        leads = [ours - own for ours, own in zip(tried[best], tried[1.0], strict=True)]
+        leads = [ours - own for ours, own in zip(tried[best], tried[kept], strict=True)]
         clear = min(leads) > 0 and sum(leads) / len(leads) > self.margin
-        return best if clear else 1.0
+        return best if clear else kept
 
 
 _NO_NUMBERS = ("name", "rows", "row_settings", "checkpoint_every")

@@ -13,6 +13,7 @@ from turngym.benchmarks.cli.bench import find_suite
 from turngym.benchmarks.ladder.families import (
     CONTROL,
     FAMILIES,
+    WIDE_RATES,
     Family,
     column_edges,
     find_family,
@@ -30,6 +31,7 @@ from turngym.benchmarks.ladder.suites import (
     LADDER_STALE_GRID,
     LADDER_STALE_RATES,
     LADDER_STATE,
+    LADDER_WIDE_RATES,
     RETAIL_SCALE,
     SCIENCE_TURNS,
     SEPARATING,
@@ -142,6 +144,27 @@ def test_the_grid_has_every_loss_at_every_rate_with_the_settings_of_the_stale_la
         assert column.model_copy(update={"rows": theirs.rows}) == theirs.model_copy(
             update={"row_settings": {}}
         )
+
+
+def test_rows_of_a_wider_grid_have_its_rates_beside_the_ladder_s_baseline() -> None:
+    suite = LADDER_WIDE_RATES
+    assert is_ladder(suite)
+    assert Suite.model_validate(suite.model_dump()) == suite
+    assert suite.yardsticks == {"grpo again": "grpo"}
+    others = (LADDER_FULL, LADDER_RATES, LADDER_EQUAL_RATES, HOUSEHOLD_CRITICS)
+    assert not {*suite.seeds} & {seed for other in others for seed in other.seeds}
+    for column in suite.envs:
+        family = FAMILIES[column.name.partition("-")[0]]
+        assert column.rows == ["grpo", *WIDE_RATES[family.name], "grpo again"]
+        theirs = LADDER_FULL.column(column.name)
+        same = {"rows": column.rows, "row_settings": column.row_settings}
+        assert column == theirs.model_copy(update=same)
+        for label in ("grpo", "grpo again"):
+            own = LADDER_FULL.row_settings(label, column.name)
+            assert suite.row_settings(label, column.name) == own
+        for label, rate in WIDE_RATES[family.name].items():
+            assert suite.row_settings(label, column.name) == {"optim.lr": rate}
+            assert family.rates.get(label, family.lr) != rate
 
 
 def test_the_rows_by_state_take_over_the_ladder_s_baseline() -> None:

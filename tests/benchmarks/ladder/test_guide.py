@@ -437,6 +437,30 @@ def test_advice_withheld_for_rates_does_not_say_that_the_control_was_exceeded(
     )
 
 
+@pytest.mark.parametrize(("area", "rate"), [(0.5, 0.004), (0.7, 0.004), (0.5, None)])
+def test_another_verdict_at_other_rates_gives_no_advice(
+    ladder: Path, tmp_path: Path, area: float, rate: float | None
+) -> None:
+    """Trees lead by 20 points; in a further ladder they have other rates, and do so or do not."""
+    suite = small_ladder("Lottery", rows=FEW).model_copy(update={"name": "wide"})
+
+    def want(row: str, column: str) -> tuple[float, float]:
+        return (area if row == "treegrpo" else wanted(row, column)[0]), 0.9
+
+    layout = fill_ladder(tmp_path / "wide", suite, want, spread=0.001)
+    for cell in suite.cells:
+        if cell.recipe == "treegrpo" and rate is not None:
+            file = layout.cell_file(cell)
+            CellResult.read(file).model_copy(update={"rate": rate}).write(file)
+    text = advice(page(ladder, tmp_path / "wide", out=tmp_path))
+    first = next(line for line in text.splitlines() if line.endswith("From Lottery."))
+    disputed = area == 0.5 and rate is not None
+    assert ("use treegrpo" in first) != disputed
+    withheld = r"No advice on treegrpo \(.*\): at other rates it is something else \(wide\)"
+    assert bool(re.search(withheld, first)) == disputed
+    assert re.search(r"(Avoid|stay with grpo\. Avoid) spo \(-", first)
+
+
 def test_the_side_is_that_of_all_seeds_where_the_control_has_a_part(tmp_path: Path) -> None:
     """Trees lag over twelve seeds, and lead in the five that the control has."""
 

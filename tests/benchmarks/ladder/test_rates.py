@@ -8,14 +8,29 @@ import pytest
 from helpers.made_ladder import fill_ladder, small_ladder
 
 from turngym.benchmarks.cli.main import main
-from turngym.benchmarks.ladder.families import FAMILIES, find_family
+from turngym.benchmarks.ladder.families import (
+    AT_HIGH_END,
+    AT_LOW_END,
+    FAMILIES,
+    WIDE_RATES,
+    find_family,
+)
 from turngym.benchmarks.ladder.rates import choose_rates, list_changes, search_cost
-from turngym.benchmarks.ladder.suites import AGAIN, LADDER, LADDER_RATES, RATE_SEARCH, column_of
+from turngym.benchmarks.ladder.suites import (
+    AGAIN,
+    LADDER,
+    LADDER_EDGE_RATES,
+    LADDER_RATES,
+    RATE_SEARCH,
+    column_of,
+)
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.envs.core.errors import BadValueError
 
-PACKED = Path(__file__).resolve().parents[3] / "benchmarks" / "results" / "ladder-rates.jsonl.gz"
+RESULTS = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+PACKED = RESULTS / "ladder-rates.jsonl.gz"
+WIDER = RESULTS / "ladder-edge-rates.jsonl.gz"
 
 
 def part() -> Suite:
@@ -24,6 +39,15 @@ def part() -> Suite:
     kept = [c.model_copy(update={"rows": ["grpo", "ppo"]}) for c in columns]
     rows = tuple(row for row in LADDER_RATES.recipes if row.label in ("grpo", "ppo"))
     return LADDER_RATES.model_copy(update={"envs": tuple(kept), "recipes": rows})
+
+
+def edges() -> Suite:
+    """The search beyond the grid of one family with two rows."""
+    columns = [e for e in LADDER_EDGE_RATES.envs if e.name.startswith("Judge-")]
+    rows = ["tarl", "treegrpo"]
+    kept = tuple(c.model_copy(update={"rows": rows}) for c in columns)
+    recipes = tuple(row for row in LADDER_EDGE_RATES.recipes if row.label in rows)
+    return LADDER_EDGE_RATES.model_copy(update={"envs": kept, "recipes": recipes})
 
 
 def fill(folder: Path, suite: Suite) -> None:
@@ -42,6 +66,70 @@ def test_the_ladders_rates_are_those_of_the_packed_search() -> None:
     assert {one.family: one.own for one in chosen} == {f.name: f.lr for f in FAMILIES.values()}
     rates = {family.name: dict(family.rates) for family in FAMILIES.values() if family.rates}
     assert list_changes(chosen) == rates
+
+
+def test_rows_whose_largest_area_is_at_an_end_of_the_grid_are_tried_beyond_it() -> None:
+    """Every such row, beyond that end, with the settings and the seeds of the search."""
+    at: dict[str, dict[str, set[str]]] = {"low": {}, "high": {}}
+    for one in choose_rates(Results.read(PACKED)):
+        if one.end:
+            at[one.end].setdefault(one.family, set()).add(one.row)
+    assert at["low"] == {family: set(rows) for family, rows in AT_LOW_END.items()}
+    assert at["high"] == {family: set(rows) for family, rows in AT_HIGH_END.items()}
+    known = {column.name: column for column in LADDER_RATES.envs}
+    scales: dict[tuple[str, str], set[float]] = {}
+    for column in LADDER_EDGE_RATES.envs:
+        family, _, scale = column.name.partition("-rate-")
+        for row in column.rows:
+            scales.setdefault((family, row), set()).add(float(scale))
+        rate = float(scale) * FAMILIES[family].lr
+        settings = {**known[f"{family}-rate-1"].recipe_settings, "optim.lr": rate}
+        own = {"name": column.name, "rows": column.rows, "recipe_settings": settings}
+        assert column == known[f"{family}-rate-1"].model_copy(update=own)
+    beyond = {"low": {0.1, 0.03}, "high": {4.0, 8.0}}
+    assert scales == {
+        (family, row): {*RATE_SEARCH.scales, *beyond[end]}
+        for end, families in at.items()
+        for family, rows in families.items()
+        for row in rows
+    }
+    assert LADDER_EDGE_RATES.seeds == LADDER_RATES.seeds
+
+
+def test_the_rates_of_the_wider_grid_are_those_of_its_packed_search() -> None:
+    chosen = choose_rates(Results.read(WIDER))
+    assert {(one.family, one.row) for one in chosen if one.moved} == {
+        ("Judge", "tarl"),
+        ("Spawn", "ppo"),
+    }
+    assert not any(one.end for one in chosen)
+    for family, rates in WIDE_RATES.items():
+        own, rows = FAMILIES[family], {*AT_LOW_END.get(family, ()), *AT_HIGH_END.get(family, ())}
+        found = {one.row: one for one in chosen if one.family == family}
+        if family == "Spawn":
+            assert {row: one.rate for row, one in found.items() if one.moved} == rates
+            continue
+        assert found.keys() == rows
+        assert rates == {
+            row: one.best for row, one in found.items() if one.best != own.rates.get(row, own.lr)
+        }
+
+
+def test_a_rate_beyond_the_grid_has_to_lead_the_one_within_it(tmp_path: Path) -> None:
+    """TARL's area rises up to four times the rate; that of trees by less than the margin there."""
+
+    def wanted(row: str, column: str) -> tuple[float, float]:
+        scale = column.partition("-rate-")[2]
+        best = 0.8 if row == "tarl" else 0.62
+        return {"0.3": 0.2, "1": 0.4, "2": 0.6, "4": best, "8": 0.5}[scale], 0.5
+
+    fill_ladder(tmp_path, edges(), wanted, spread=0.0)
+    found = {one.row: one for one in choose_rates(Results.read(tmp_path))}
+    assert {row: (one.first, one.scale, one.moved) for row, one in found.items()} == {
+        "tarl": (2.0, 4.0, True),
+        "treegrpo": (2.0, 2.0, False),
+    }
+    assert {one.end for one in found.values()} == {""}
 
 
 def test_a_row_that_collapses_at_the_familys_rate_gets_another(
