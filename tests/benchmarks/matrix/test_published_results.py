@@ -115,9 +115,9 @@ LOST = 0.7
 """Share of right letters under which a run of Stale has one of its three doors wrong."""
 
 
-def page_table(head: str) -> list[list[str]]:
-    """Rows of a table of the page on losses, by the beginning of its head."""
-    page = (ROOT / "docs" / "losses-of-2026.md").read_text(encoding="utf-8")
+def page_table(head: str, name: str = "losses-of-2026") -> list[list[str]]:
+    """Rows of a table of a page, by the beginning of its head."""
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     table = re.search(rf"^{re.escape(head)}.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
     assert table is not None
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
@@ -170,3 +170,33 @@ def test_the_page_on_losses_says_what_the_grid_of_rates_holds() -> None:
         assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
         assert one.adjusted < 0.001 if p == "< .001" else p == f"{one.adjusted:.3f}"[1:], name
         assert verdict.replace("*", "") == one.verdict, name
+
+
+STATE_ROWS = {
+    "`g2po`": "g2po",
+    "`gigpo`": "gigpo",
+    "`graphgpo`": "graphgpo",
+    "`hgpo`": "hgpo",
+    "`gigpo`, identity `history`": "gigpo history",
+    "`grpo` on other seeds (A/A)": "grpo again",
+}
+"""The rows of the table on the page of credit by state, by what the suite calls them."""
+
+
+def test_the_page_on_credit_by_state_says_what_its_file_holds() -> None:
+    results = Results.read(FOLDER / "ladder-state.jsonl.gz")
+    columns = ("Keys-4", "Keys-control")
+    found = [compare_rows(results, column, results.recipes, "grpo") for column in columns]
+    rows = page_table("| row | Keys-4 |", "credit-by-state")
+    assert [row[0] for row in rows] == list(STATE_ROWS)
+    for name, lead, p, verdict, _, control, p_there, verdict_there in rows:
+        said = ((lead, p, verdict), (control, p_there, verdict_there))
+        for one, (difference, adjusted, word) in zip(found, said, strict=True):
+            decided = one[STATE_ROWS[name]]
+            assert decided.test is not None
+            assert decided.seeds == len(results.suite.seeds)
+            ends = (decided.test.difference, decided.test.low95, decided.test.high95)
+            text = "{:+.3f} ({:+.3f} to {:+.3f})".format(*ends)
+            assert difference == (f"**{text}**" if decided.apart else text), name
+            assert adjusted == f"{decided.adjusted:.3f}"[1:], name
+            assert word == decided.verdict, name
