@@ -14,6 +14,7 @@ from helpers.board_helpers import (
     verdict_of,
 )
 
+from turngym.envs.core.errors import UnknownNameError
 from turngym.leaderboard.entries_io.files import EntryFiles, write_signature
 from turngym.leaderboard.entries_io.signing import new_key, sign
 from turngym.leaderboard.schema.suite import Slot, Suite
@@ -295,3 +296,18 @@ def test_what_names_an_entry_can_be_read(entry: Path, suite: Suite, field: str, 
     refusal = refusal_of(entry, suite)
     assert refusal.reason == "format"
     assert f"{field}: Value error, expected something that can be read" in refusal.message
+
+
+def test_an_environment_that_the_verifier_lacks_is_no_fault_of_the_entry(
+    good: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where `--plugin` was forgotten, or the package has a newer version of an id."""
+
+    def unknown(env_id: str) -> None:
+        raise UnknownNameError("environment", env_id, ["Mine-v1"], advice="Load it: --plugin FILE")
+
+    monkeypatch.setattr("turngym.leaderboard.suites.digests.find_environment", unknown)
+    refusal = refusal_of(good, suite)
+    assert refusal.reason == "environment_broken"
+    assert "its environment cannot be made here: unknown environment" in refusal.message
+    assert "Load it: --plugin FILE" in refusal.message
