@@ -21,6 +21,7 @@ from .suite import Digest, Key, Slug
 
 MANIFEST, EPISODES, SIGNATURE = "entry.json", "episodes", "signature.json"
 
+Line = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Optional = Annotated[str, Field(max_length=400, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Prose = Annotated[str, Field(max_length=8000)]
 Amount = Annotated[int, Field(ge=0, le=10**15)]
@@ -32,6 +33,8 @@ Package = Literal["turngym", "gymnasium", "numpy"]
 ErrorKind = Literal["agent_error", "env_error", "context_full"]
 
 
+NAMING = ("name", "organisation", "licence")
+"""Fields of a manifest that name the entry on its board."""
 RESERVED = "turngym"
 """Organisation of the reference rows, which no other entry may name."""
 
@@ -42,10 +45,16 @@ def is_reserved(organisation: str) -> bool:
     return "".join(filter(str.isalnum, folded)) == RESERVED
 
 
-def _visible(text: str) -> str:
-    if not any(sign.isprintable() and not sign.isspace() for sign in text):
-        raise ValueError("expected something that can be read, not blanks alone")
-    return text
+def find_blank(entry: Form) -> str:
+    """Return the first field of :data:`NAMING` that cannot be read; empty for none.
+
+    Entries with one are refused. It is no rule of the form, so that old indices can be read.
+    """
+
+    def shows(text: str) -> bool:
+        return any(sign.isprintable() and not sign.isspace() for sign in text)
+
+    return next((name for name in NAMING if not shows(getattr(entry, name))), "")
 
 
 def _a_date(text: str) -> str:
@@ -53,11 +62,6 @@ def _a_date(text: str) -> str:
     return text
 
 
-Line = Annotated[
-    str,
-    Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$"),
-    AfterValidator(_visible),
-]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_a_date)]
 
 
