@@ -11,6 +11,7 @@ import numpy as np
 
 from ..envs.core.env import Policy, TextEnv
 from ..envs.core.errors import BadValueError, EpisodeError, UnknownNameError
+from ..envs.core.fork import is_text_env
 from ..envs.core.noisy_expert import check_mistakes
 
 LINE = "\n"
@@ -211,7 +212,7 @@ def text_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
         BadValueError: There is none.
     """
     inner = env.unwrapped
-    if not isinstance(inner, TextEnv):
+    if not is_text_env(inner):
         raise BadValueError(
             f"{type(inner).__name__} is no text environment of turngym (a TextEnv)."
         )

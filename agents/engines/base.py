@@ -459,7 +459,7 @@ def check_request(request: Request, vocabulary: int, max_context: int) -> tuple[
         raise BadValueError(
             f"engine: the context has shape {ids.shape}; expected [n] with at least one token."
         )
-    if ids.view(np.uint64).max() >= vocabulary:  # where those below 0 are huge
+    if np.maximum.reduce(ids.view(np.uint64)) >= vocabulary:  # where those below 0 are huge
         bad = ids[(ids < 0) | (ids >= vocabulary)][0]
         raise BadValueError(f"engine: the context holds id {bad}; expected 0 to {vocabulary - 1}.")
     room = max_context - len(ids)

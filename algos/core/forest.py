@@ -105,9 +105,22 @@ class Turn:
         return float(self.rewards.sum(dtype=np.float64))
 
 
-def _all_finite(values: Floats) -> bool:
-    """Return whether no value is nan or infinite; their squares' sum says so sooner, mostly."""
-    return math.isfinite(values.dot(values)) or bool(np.isfinite(values).all())
+def _check_measures(turn: Turn, n: int, at: int) -> None:
+    """Check that there is one finite value of each kind for each of the ``n`` action tokens."""
+    logprobs, entropies, rewards = turn.logprobs, turn.entropies, turn.rewards
+    if (
+        logprobs.shape == entropies.shape == rewards.shape == (n,)
+        # a sum of products is finite only where both are, and says so soonest
+        and math.isfinite(logprobs.dot(entropies))
+        and math.isfinite(logprobs.dot(rewards))
+    ):
+        return
+    for name in ("logprobs", "entropies", "rewards"):
+        values = getattr(turn, name)
+        if values.shape != (n,):
+            raise BadValueError(f"turn {at}: {name} has shape {values.shape}; expected ({n},).")
+        if not np.isfinite(values).all():
+            raise BadValueError(f"turn {at}: {name} {values} are not finite.")
 
 
 def last_token_reward(reward: float, n_act: int) -> Floats:
@@ -123,8 +136,12 @@ class Tree:
 
     turns: list[Turn] = field(default_factory=list)
 
-    def add(self, turn: Turn) -> int:
+    def add(self, turn: Turn, *, checked: bool = False) -> int:
         """Append a turn and return its index.
+
+        Args:
+            turn: The turn.
+            checked: Whether it stands in another tree already, where its values were checked.
 
         Raises:
             BadValueError: The turn breaks an invariant of the structure.
@@ -139,12 +156,8 @@ class Tree:
         n = len(turn.act_ids)
         if n == 0:
             raise BadValueError(f"turn {at}: no action tokens; a turn has at least one.")
-        for name in ("logprobs", "entropies", "rewards"):
-            values = getattr(turn, name)
-            if values.shape != (n,):
-                raise BadValueError(f"turn {at}: {name} has shape {values.shape}; expected ({n},).")
-            if not _all_finite(values):
-                raise BadValueError(f"turn {at}: {name} {values} are not finite.")
+        if not checked:
+            _check_measures(turn, n, at)
         if turn.previous is not None and not ROOT <= turn.previous < at:
             raise BadValueError(
                 f"turn {at}: previous is {turn.previous}; expected an index from {ROOT} to "
@@ -316,6 +329,7 @@ class Forest:
             tree.turns[leaf].status == "env_error"
             for group in self.groups
             for tree in group.trees
+            if any(turn.status == "env_error" for turn in tree.turns)
             for leaf in tree.leaves()
         )
         return broken + sum(group.faults for group in self.groups)

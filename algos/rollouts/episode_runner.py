@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
@@ -20,7 +19,7 @@ import numpy as np
 from ...agents.engines.base import Completion, Engine, Request, Sampling
 from ...agents.rendering.factory import Renderer
 from ...agents.scripted import text_env
-from ...envs.core.batched_calls import call_env
+from ...envs.core.batched_calls import call_env, may_block
 from ...envs.core.env import Status, TextEnv
 from ...envs.core.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ...envs.core.fork import fork
@@ -79,7 +78,7 @@ class EpisodeHandle:
     last: int = ROOT
     done: bool = False
     askers: dict[str, int] = field(default_factory=dict)
-    holders: Counter[int] = field(default_factory=Counter)
+    holders: dict[int, int] = field(default_factory=dict)
     moment: Moment | None = None
 
     @property
@@ -113,11 +112,22 @@ class EpisodeHandle:
             twin.moment = moment
         return twins
 
+    def hold(self, cache: int) -> None:
+        """Count one more context that holds an engine cache."""
+        self.holders[cache] = self.holders.get(cache, 0) + 1
+
+    def drop(self, cache: int) -> bool:
+        """Count one fewer; whether it was the last."""
+        left = self.holders.pop(cache) - 1
+        if left:
+            self.holders[cache] = left
+        return not left
+
     def _twin(self, env: gym.Env[Any, Any], place: tuple[int, ...]) -> EpisodeHandle:
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
             if context.cache is not None:
-                self.holders[context.cache] += 1
+                self.hold(context.cache)
         return EpisodeHandle(
             env=env,
             task_id=self.task_id,
@@ -268,9 +278,12 @@ class EpisodeRunner:
         action = self.renderer.action(context.given + done.written)
         state = text_env(handle.env).state_digest() if self.record_states else ""
         hinted = await self._hinted_prompt(handle) if self.hints is not None else ()
-        observation, reward, _, _, info = await call_env(
-            handle.env, lambda: handle.env.step(action)
-        )
+        env = handle.env
+        if may_block(env):
+            taken = await call_env(env, lambda: env.step(action))
+        else:
+            taken = env.step(action)
+        observation, reward, _, _, info = taken
         handle.turns += 1
         if info["status"] == "env_error":
             self.fault = observation
@@ -432,7 +445,7 @@ class EpisodeRunner:
             Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
         )
         if done.cache is not None:  # first, since the engine may have continued the old one
-            handle.holders[done.cache] += 1
+            handle.hold(done.cache)
         self._release(handle, context)
         context.cache = done.cache
         return done
@@ -456,9 +469,7 @@ class EpisodeRunner:
         cache, context.cache = context.cache, None
         if cache is None:
             return
-        handle.holders[cache] -= 1
-        if handle.holders[cache] == 0:
-            del handle.holders[cache]
+        if handle.drop(cache):
             self.engine.release(cache)
 
 

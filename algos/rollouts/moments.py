@@ -19,7 +19,7 @@ import gymnasium as gym
 from ...agents.engines.base import Completion, Engine
 from ...agents.scripted import text_env
 from ...envs.core.fork import fork
-from ..core.forest import Edge, Floats, Tree, Turn
+from ..core.forest import Edge, Tree, Turn
 from .session_context import Context
 
 Key = tuple[bytes, str, int]
@@ -57,7 +57,7 @@ class Moment:
         return far
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Played:
     """What came of an action, for whoever samples it too.
 
@@ -146,7 +146,8 @@ async def take_turn(runner: Player, handle: Copy, tree: Tree, done: Completion) 
     assert moment is not None
     key = (done.ids.tobytes(), done.stop, runner.engine.version)
     if (known := moment.played.get(key)) is not None:
-        played = await asyncio.shield(known)  # whoever gives up leaves it to the others
+        # whoever gives up leaves it to the others
+        played = known.result() if known.done() else await asyncio.shield(known)
         if played is not None:
             moment.standing -= 1
             return _follow(runner, handle, tree, played, done)
@@ -192,10 +193,13 @@ async def take_turn(runner: Player, handle: Copy, tree: Tree, done: Completion) 
 
 def _follow(runner: Player, handle: Copy, tree: Tree, played: Played, done: Completion) -> Turn:
     """Go where another handle went from the same moment by the same action."""
-    turn = played.turn
-    if not (_same(done.logprobs, turn.logprobs) and _same(done.entropies, turn.entropies)):
-        turn = replace(turn, logprobs=done.logprobs, entropies=done.entropies)
-    acting, at = handle.now, tree.add(turn)
+    turn, own = played.turn, False
+    if not (
+        done.logprobs.tobytes() == turn.logprobs.tobytes()
+        and done.entropies.tobytes() == turn.entropies.tobytes()
+    ):
+        turn, own = replace(turn, logprobs=done.logprobs, entropies=done.entropies), True
+    acting, at = handle.now, tree.add(turn, checked=not own)
     handle.env, handle.turns = played.env, handle.turns + 1
     acting.ids, acting.given, acting.edge = played.ids, [], Edge.CONTINUE
     acting.parent = handle.last = at
@@ -211,7 +215,3 @@ def _follow(runner: Player, handle: Copy, tree: Tree, played: Played, done: Comp
     played.after.standing += 1
     handle.moment = played.after
     return turn
-
-
-def _same(a: Floats, b: Floats) -> bool:
-    return a.tobytes() == b.tobytes()

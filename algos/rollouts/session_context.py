@@ -11,6 +11,8 @@ from ..core.forest import ROOT, Edge
 class Context:
     """The context of one session.
 
+    Its lists are replaced by longer ones and never changed, so that copies may hold the same.
+
     Attributes:
         ids: Everything up to and including the last action.
         obs_ids: The observation that waits for an action.
@@ -31,5 +33,6 @@ class Context:
 
     def fork(self) -> Context:
         """Return an independent copy that shares the engine's cache."""
-        ids, obs_ids, given = self.ids.copy(), self.obs_ids.copy(), self.given.copy()
-        return Context(ids, obs_ids, self.parent, self.edge, self.first, given, self.cache)
+        return Context(
+            self.ids, self.obs_ids, self.parent, self.edge, self.first, self.given, self.cache
+        )

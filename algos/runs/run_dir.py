@@ -215,11 +215,16 @@ def list_settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return in which settings two configurations are those of different runs.
 
+    The same weights in another folder are the same model: runs are moved to other machines.
+
     Args:
         old: A configuration as JSON data.
         new: Another one.
     """
     was, now = list_settings(old), list_settings(new)
+    weights = str(was.get("model_digest", ""))
+    if weights.startswith("sha256:") and weights == now.get("model_digest"):
+        was["model"] = now["model"]
     return [
         f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
         for key in sorted(was.keys() | now.keys())

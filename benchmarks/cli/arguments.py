@@ -8,6 +8,7 @@ import socket
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import tyro
@@ -244,4 +245,4 @@ def plugin_words() -> str:
     here = Path.cwd()
     shown = [file.relative_to(here) if file.is_relative_to(here) else file for file in files]
     modules = [one.module for one in loaded_plugins() if one.module]
-    return "".join(f" --plugin {word}" for word in (*modules, *shown))
+    return "".join(f" --plugin {quote(str(word))}" for word in (*modules, *shown))

@@ -57,8 +57,9 @@ class Command:
             other seeds), retail-scale (why TARL is behind in a third), turns (what a turn found
             out, where all answers fail), ladder-rates and ladder-stale-rates (searches for learning
             rates), ladder-edge-rates (the first one's, beyond its grid), ladder-equal-rates (what
-            of two families was the rate's), ladder-wide-rates (what of three was the grid's), or a
-            suite file (.json).
+            of two families was the rate's), ladder-wide-rates (what of three was the grid's),
+            ladder-stale-grid (losses for many updates, each at five rates), or a suite file
+            (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
@@ -157,7 +158,7 @@ def fill(command: Command, suite: Suite) -> None:
     from ..matrix.reuse import reuse_results
     from ..matrix.run import run_matrix
 
-    suite.recipe(command.baseline)
+    suite.check_baseline(command.baseline)
     cells = suite.only(command.only)
     for cell in cells:  # before anything is written: a plugin is easily forgotten
         find_environment(suite.column(cell.column).id)
@@ -298,7 +299,7 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     from ..matrix.results import Results
 
     results = Results.read(*parts)
-    results.suite.recipe(baseline)
+    results.suite.check_baseline(baseline)
     declared = column_edges() if is_ladder(results.suite) else None
     pages = write_report(parts, folder, baseline, declared)
     say_left_out(results.files)

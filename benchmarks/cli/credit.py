@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
@@ -334,7 +335,8 @@ def measure_matrix(command: Command, results: str) -> None:
             continue
         for row, why in place.refused.items():
             say(escape(f"not measured: {row} on {place.column}: {why}"))
-    say(f"turngym credit --against {escape(results)} --reports {escape(str(out))}")
+    places = f"--against {quote(results)} --reports {quote(str(out))}"
+    say(escape(f"turngym credit {places}"))
     if sweep.failed:
         raise BadValueError(
             f"credit: {len(sweep.failed)} columns could not be measured: {sweep.failed}. The same "

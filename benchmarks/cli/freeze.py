@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import tyro
@@ -92,7 +93,7 @@ def run(command: Command) -> None:
         suite = with_digests(draft, lambda done, count: bar.update(done / count))
     path = write_suite(suite, out)
     say(f"{escape(suite.id)}: {wanted} tasks, digest {suite.digest[:8]}, in {escape(str(path))}")
-    file, plugins = escape(str(path)), escape(plugin_words())
+    file, plugins = escape(quote(str(path))), escape(plugin_words())
     about = "--name … --organisation … --licence …"
     say(f"turngym submit AGENT --suite {file}{plugins} {about} --out ENTRY")
     say(f"turngym leaderboard verify ENTRY --suite-file {file}{plugins}")

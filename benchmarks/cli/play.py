@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import gymnasium as gym
@@ -125,7 +126,7 @@ def _play_by_turns(
             _ending(console, info, inner)
     if out and steps:  # an episode without a step is not written
         console.print(f"transcript  {out}", markup=False, highlight=False, soft_wrap=True)
-        console.print(f"see it with: turngym view {out}", markup=False, soft_wrap=True)
+        console.print(f"see it with: turngym view {quote(str(out))}", markup=False, soft_wrap=True)
 
 
 def _example_action(env: TextEnv[Any, Any], command: Command) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import Annotated
 
 import tyro
@@ -42,6 +43,6 @@ def run(command: Command) -> None:
     found = pull(command.repo, command.kind, out, command.revision)
     say(f"{len(found)} files are in {out}")
     if command.kind == "entry":
-        say(f"check it with: turngym leaderboard verify {out}")
+        say(f"check it with: turngym leaderboard verify {quote(str(out))}")
     else:
-        say(f"play it with: turngym eval --agent {out}")
+        say(f"play it with: turngym eval --agent {quote(str(out))}")

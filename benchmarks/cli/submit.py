@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
@@ -180,8 +181,9 @@ def run(command: Command) -> None:
     lost = sum(episode.error is not None for episode in episodes)
     errors = f"; {lost} of them stopped with an error and count as 0" if lost else ""
     say(f"{len(episodes)} episodes of {suite.id} are in {out}{errors}")
-    file = f" --suite-file {command.suite}" if Path(command.suite).is_file() else ""
-    say(escape(f"check it with: turngym leaderboard verify {out}{file}{plugin_words()}"))
+    file = f" --suite-file {quote(command.suite)}" if Path(command.suite).is_file() else ""
+    entry = quote(str(out))
+    say(escape(f"check it with: turngym leaderboard verify {entry}{file}{plugin_words()}"))
 
 
 def _untrained(suite: Suite, sources: Sequence[Source]) -> str:

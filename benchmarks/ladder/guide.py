@@ -278,7 +278,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     if not ladders:
         raise BadValueError("--guide: expected the results of a ladder; got none.")
     for source in sources:
-        source.results.suite.recipe(baseline)
+        source.results.suite.check_baseline(baseline)
     ladder = max(ladders, key=lambda source: len(source.results.envs))
     oracle = find_oracle(groups[ladder.results.suite.name])
     scored = {

@@ -12,6 +12,7 @@ from ..matrix.comparison import (
     adjust_family,
     compare_areas,
     decide_test,
+    describe_lost,
 )
 from ..matrix.suite import Suite
 from .scoring import FamilyScore
@@ -111,4 +112,5 @@ def _of_pair(
 def _test_pair(suite: Suite, score: FamilyScore, pair: Pair) -> Contrast | None:
     rungs = [row.rung(score.middle) for label in pair if (row := score.row(label)) is not None]
     first, second = ({} if rung is None else rung.areas for rung in rungs)
-    return compare_areas(suite, first, second, score.family.edges(score.middle))
+    lost = describe_lost({r.place.recipe: r.place.states for r in rungs if r is not None})
+    return compare_areas(suite, first, second, score.family.edges(score.middle), lost=lost)

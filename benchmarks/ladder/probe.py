@@ -217,12 +217,16 @@ def _depth_share(prompts: Sequence[Sequence[_Paths]], depth: int) -> DepthShare 
 
 
 def _ratio(sums: npt.NDArray[np.float64]) -> Estimate:
-    """Return covariance over variance, with an interval by linearisation over prompts."""
+    """Return covariance over variance, with an interval by linearisation over prompts.
+
+    The estimate has no bound; the interval ends where correlations do, but contains the estimate.
+    """
     above, below = sums.T
     share = float(above.sum() / below.sum())
     bent = (above - share * below) / below.mean()
     half = seed_interval(bent).high95 - float(bent.mean())
-    return Estimate(mean=share, low95=share - half, high95=share + half)
+    low, high = max(share - half, -1.0), min(share + half, 1.0)
+    return Estimate(mean=share, low95=min(low, share), high95=max(high, share))
 
 
 def _variance(trees: Sequence[_Paths]) -> float:

@@ -9,7 +9,14 @@ from math import ceil
 from ...envs.utils.seed_tests import MIN_SEEDS, seed_interval
 from ...envs.utils.statistics import Estimate
 from ..matrix.cell import CellResult
-from ..matrix.comparison import MIN_RUNS, Comparison, Contrast, compare_areas, decide_family
+from ..matrix.comparison import (
+    MIN_RUNS,
+    Comparison,
+    Contrast,
+    compare_areas,
+    decide_family,
+    describe_lost,
+)
 from ..matrix.results import Place, Results
 from ..matrix.suite import Suite
 from .families import CONTROL, SOLVED, Family, Size, column_edges
@@ -244,7 +251,8 @@ def compare_rows(
     for label in labels:
         again = label in suite.yardsticks
         own = _areas(results.runs(label, column))
-        contrast = compare_areas(suite, own, base, edges, paired=not again)
+        lost = describe_lost({row: results.states(row, column) for row in (label, baseline)})
+        contrast = compare_areas(suite, own, base, edges, paired=not again, lost=lost)
         if label != baseline and contrast is not None:
             families.setdefault(label if again else baseline, {})[label] = contrast
     found = {}

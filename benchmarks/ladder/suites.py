@@ -309,6 +309,52 @@ LADDER_EQUAL_RATES = Suite(
 """The search keeps a family's rate unless another one leads by 5 points, so that in Stale PPO kept
 .002 beside GRPO's .0006, and in Spawn GRPO .001 beside RLOO's .002."""
 
+GRID_RATES = (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)
+_ON_GRID = (BASELINE, "no clip", "gspo", "cispo", "cispo masked", "sapo", "dppo")
+
+
+def grid_label(label: str, rate: float) -> str:
+    """Return the name of a row of ``ladder-stale-grid``: a row of ``ladder-stale`` at a rate."""
+    at_own = label == BASELINE and rate == STALE.rates[BASELINE]
+    return label if at_own else f"{label} at {rate:g}".replace(" 0.", " .")
+
+
+def _grid_rows() -> tuple[SuiteRecipe, ...]:
+    """Return the rows that hold many updates on a batch, each at every rate of the grid."""
+    rows = [
+        row.model_copy(
+            update={
+                "label": grid_label(row.label, rate),
+                "settings": {**row.settings, "optim.lr": rate},
+            }
+        )
+        for row in STALE_ROWS
+        if row.label in _ON_GRID
+        for rate in GRID_RATES
+    ]
+    own = next(row for row in rows if row.label == BASELINE)
+    return *rows, own.again()
+
+
+LADDER_STALE_GRID = Suite(
+    name="ladder-stale-grid",
+    version=1,
+    about="losses for many updates on a batch, each at five learning rates: what is the loss's, "
+    "and what the rate's",
+    recipes=_grid_rows(),
+    envs=tuple(
+        column_of(STALE, size).model_copy(
+            update={"rows": [row.label for row in _grid_rows()], "row_settings": {}}
+        )
+        for size in (STALE.middle, CONTROL)
+    ),
+    seeds=tuple(range(20, 30)),
+    trials=LADDER.trials,
+    max_batch=LADDER.max_batch,
+    min_effect=LADDER.min_effect,
+)
+"""Rates are to be chosen on its first five seeds and rows compared on the others."""
+
 
 def _wide_column(family: Family, size: Size | str) -> SuiteEnv:
     """Return a column with the baseline and the rows that have another rate on a wider grid."""
@@ -523,6 +569,7 @@ SUITES: Mapping[str, Suite] = {
         LADDER_STALE,
         LADDER_STALE_RATES,
         LADDER_EQUAL_RATES,
+        LADDER_STALE_GRID,
         LADDER_WIDE_RATES,
         SEPARATING,
         HOUSEHOLD,

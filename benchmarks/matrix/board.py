@@ -13,14 +13,14 @@ from .cell import Cell, CellResult, ColumnResult, SearchResult, State
 from .jobs import Job, failed_column, failed_search, rate_row, unfinished_result
 from .layout import Layout
 from .suite import Suite
-from .train_cell import read_cost
+from .train_cell import has_model, read_cost
 
 DONE: tuple[State, ...] = ("finished",)
 """States that a later call does not compute again."""
 OTHER_START = (
-    "the starting model made here is another one than that of the reused results (made on another "
-    "machine, it may differ by rounding). Reuse the folder that they come from, with its models, "
-    "or fill a new folder without them."
+    "the starting model made here is another one than that of the results that are there (made on "
+    "another machine, it may differ by rounding). Fill this on the machine that made them, copy "
+    "its model from there{place}, or fill a new folder without them."
 )
 
 
@@ -52,9 +52,11 @@ class Board:
         self._todo = [cell for cell in self.cells if cell.key not in self.results]
         for name in dict.fromkeys(cell.column for cell in self._todo):
             column = layout.column(suite, name)
-            if column is not None and column.state in DONE and column.start:
+            if column is None or column.state not in DONE:
+                continue
+            if has_model(column):
                 self.columns[name] = column
-            elif column is not None and column.state in DONE:  # reused without its model
+            else:  # taken over without its model, or moved here from another machine
                 self._without_model[name] = column
         if suite.lr_search is not None:
             for row, name in dict.fromkeys(self._searched(cell) for cell in self._todo):
@@ -144,7 +146,8 @@ class Board:
         old.write(self.layout.column_file(name))
         if made.state not in DONE:
             return made
-        return failed_column(self.suite, name, "failed", OTHER_START)
+        place = f" to {made.start}" if made.start else ""
+        return failed_column(self.suite, name, "failed", OTHER_START.format(place=place))
 
     def _end_search(self, job: Job, death: str) -> list[CellResult]:
         search = self.layout.search(self.suite, job.recipe, job.column)

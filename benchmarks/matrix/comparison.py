@@ -3,13 +3,15 @@
 The unit is a training seed. Rows share starts, tasks and seeds, so their seeds are paired; an A/A
 row has seeds of its own and is compared unpaired. Holm's correction is over a family of tests, and
 what they say is decided by :func:`~turngym.envs.utils.seed_tests.decide_seeds`: as for claims, two
-rows at the floor or at the ceiling of the measure are not decided, for nothing was compared.
+rows at the floor or at the ceiling of the measure are not decided, for nothing was compared. Nor is
+a row of which a seed failed: a run that diverges is not missing by chance, and the others would
+stand for it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -23,6 +25,7 @@ from ...envs.utils.seed_tests import (
     show_points,
 )
 from ...envs.utils.statistics import holm
+from .cell import State
 from .suite import Suite
 
 APART = ("above", "below")
@@ -40,14 +43,16 @@ class Contrast(NamedTuple):
     Attributes:
         test: Student's t over seeds.
         edge: At which end of the measure both rows are, in words; empty where they are not.
+        lost: Which seeds failed, in words; empty where none did.
     """
 
     test: SeedTest
     edge: str
+    lost: str = ""
 
     def reverse(self) -> Contrast:
         """Return theirs against ours."""
-        return Contrast(self.test.reverse(), self.edge)
+        return self._replace(test=self.test.reverse())
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class Comparison:
         verdict: ``above``, ``below``, ``equivalent`` or ``not decided``.
         why: The reason, in points, with the number of seeds that a difference needs.
         edge: At which end of the measure both rows are, in words; empty where they are not.
+        lost: Which seeds failed, in words; empty where none did.
     """
 
     other: str
@@ -69,6 +75,7 @@ class Comparison:
     verdict: Decision
     why: str
     edge: str = ""
+    lost: str = ""
 
     @property
     def seeds(self) -> int:
@@ -82,8 +89,8 @@ class Comparison:
 
     @property
     def tested(self) -> bool:
-        """Whether there are seeds enough to decide, and the rows are not both at an end."""
-        return self.seeds >= MIN_SEEDS and not self.edge
+        """Whether there are seeds enough, none of them lost, and the rows not both at an end."""
+        return self.seeds >= MIN_SEEDS and not self.edge and not self.lost
 
     @property
     def apart(self) -> bool:
@@ -113,6 +120,7 @@ def compare_areas(
     edges: Edges,
     *,
     paired: bool = True,
+    lost: str = "",
 ) -> Contrast | None:
     """Test areas of two rows, given by seed; None with fewer than two seeds.
 
@@ -122,6 +130,7 @@ def compare_areas(
         theirs: Areas of the other one.
         edges: Floor and ceiling of the areas.
         paired: Compare the seeds that both have; else all of them, by Welch's test.
+        lost: Which seeds of the two failed, in words (:func:`describe_lost`).
     """
     if paired:
         seeds = sorted(ours.keys() & theirs.keys())
@@ -131,7 +140,18 @@ def compare_areas(
     if min(len(left), len(right)) < MIN_RUNS:
         return None
     test = compare_seeds(left, right, paired=paired, bound=suite.equivalence)
-    return Contrast(test, edges.describe(left, right))
+    return Contrast(test, edges.describe(left, right), lost)
+
+
+def describe_lost(states: Mapping[str, Sequence[State]]) -> str:
+    """Return how many seeds of which rows failed, in words; empty where none did.
+
+    Args:
+        states: State of every seed, by row.
+    """
+    counts = {row: (found.count("failed"), len(found)) for row, found in states.items()}
+    some = [f"{n} of {of} seeds of {row}" for row, (n, of) in counts.items() if n]
+    return f"{' and '.join(some)} failed: the others are no fair sample" if some else ""
 
 
 def adjust_family(tests: Mapping[Key, Contrast | None]) -> dict[Key, float]:
@@ -160,11 +180,12 @@ def decide_test(
     if contrast is None or adjusted is None:
         return Comparison(other, None, None, "not decided", ONE_SEED)
     least = suite.min_effect if min_effect is None else min_effect
-    test, edge = contrast
+    test, edge, lost = contrast
     decision = decide_seeds(
         test, adjusted, min_effect=least, bound=suite.equivalence, edge=edge, show=show_points
     )
-    return Comparison(other, test, adjusted, decision.verdict, decision.why, edge)
+    verdict, why = ("not decided", lost) if lost else decision
+    return Comparison(other, test, adjusted, verdict, why, edge, lost)
 
 
 def decide_family(

@@ -18,7 +18,13 @@ from .cell import TrainingCurve
 
 SUCCESS = "success"
 RETURN = "return"
-_LOGGED = {SUCCESS: "rollout/success_frac", RETURN: "rollout/return_mean"}
+_LOGGED = {
+    SUCCESS: "rollout/success_frac",
+    RETURN: "rollout/return_mean",
+    "turns": "rollout/turns_mean",
+    "invalid_actions": "rollout/invalid_actions_mean",
+}
+"""What every episode reports and has a key of its own; the environment's metrics follow a rule."""
 _METRIC = ("rollout/metric_", "_mean")
 WINDOW = 0.1
 """Part of the budget over which the measure is averaged before it is held against a threshold."""

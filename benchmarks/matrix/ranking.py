@@ -10,7 +10,7 @@ import numpy as np
 from ...envs.utils.seed_tests import Edges
 from ...envs.utils.statistics import pass_all, pass_at
 from .cell import CellResult, Used
-from .comparison import Comparison, Contrast, compare_areas, decide_family
+from .comparison import Comparison, Contrast, compare_areas, decide_family, describe_lost
 from .results import Results, Spread, over_seeds
 
 
@@ -143,7 +143,10 @@ def compare_by_column(results: Results, baseline: str) -> dict[tuple[str, str], 
             if row == other or not ours or not theirs:
                 continue
             at, edges, again = (row, column), results.edges(column), row in apart
-            contrast = compare_areas(results.suite, ours, theirs, edges, paired=not again)
+            lost = describe_lost({label: results.states(label, column) for label in (row, other)})
+            contrast = compare_areas(
+                results.suite, ours, theirs, edges, paired=not again, lost=lost
+            )
             if again:  # a family by itself
                 found |= decide_family(results.suite, {at: contrast}, other)
             else:

@@ -98,6 +98,12 @@ class Place:
     rates: tuple[float, ...]
 
     @property
+    def missing(self) -> str:
+        """Return of how many seeds the values are, in words; empty where they are of all."""
+        here, of = len(self.runs), len(self.states)
+        return f"{here} of {of} seeds" if here < of else ""
+
+    @property
     def state(self) -> State:
         """Return the worst state of all seeds."""
         for state in ("failed", "refused", "interrupted", "running", "waiting"):
@@ -202,6 +208,11 @@ class Results:
             return None
         return Scale(low, high)
 
+    def states(self, recipe: str, column: str) -> tuple[State, ...]:
+        """Return the state of each seed of a field that was asked for."""
+        found = [self.cells.get(cell.key) for cell in self._seeds(recipe, column)]
+        return tuple("waiting" if result is None else result.state for result in found)
+
     def runs(self, recipe: str, column: str) -> list[CellResult]:
         """Return the finished cells of a field, by seed."""
         found = [self.cells.get(cell.key) for cell in self._seeds(recipe, column)]
@@ -250,7 +261,7 @@ class Results:
         return Place(
             recipe=recipe,
             column=column,
-            states=tuple("waiting" if r is None else r.state for r in results),
+            states=self.states(recipe, column),
             runs=tuple(runs),
             reason=reasons[0] if reasons else "",
             area=over_seeds(list(self.areas(recipe, column).values())),

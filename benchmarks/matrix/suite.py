@@ -399,6 +399,22 @@ class Suite(Form):
         """
         return _named(label, {r.label: r for r in self.recipes}, "recipe", self.name)
 
+    def check_baseline(self, label: str) -> None:
+        """Check that there is a row that a report can compare the others with.
+
+        Raises:
+            UnknownNameError: The suite has none of that label.
+        """
+        rows = [row.label for row in self.recipes]
+        if label not in rows:
+            raise UnknownNameError(
+                "row",
+                label,
+                rows,
+                f"suite {self.name}",
+                advice="The others are compared with it; name another one: --baseline ROW.",
+            )
+
     def twin(self, row: SuiteRecipe) -> SuiteRecipe | None:
         """Return the row that an A/A row repeats; None for any other row."""
         for other in self.recipes:

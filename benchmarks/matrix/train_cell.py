@@ -10,7 +10,7 @@ from typing import Any
 from ...algos.learner.settings import LearnerSettings
 from ...algos.recipes import make_recipe
 from ...algos.runs.run_dir import read_metrics
-from ...algos.training.config import Budget, EnvConfig, TrainConfig
+from ...algos.training.config import Budget, EnvConfig, TrainConfig, model_digest
 from ...algos.training.trainer import Trainer
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.utils.garbage_collection import settled_heap
@@ -80,6 +80,16 @@ def train_cell(
             "machine": this_machine(suite.device),
         }
     )
+
+
+def has_model(start: ColumnResult) -> bool:
+    """Return whether the starting model of a column is here, with the weights that it had.
+
+    It is in no packed file, and a folder that was moved names a place on another machine.
+    """
+    if not start.start:
+        return False
+    return start.start_digest in ("", model_digest(start.start))
 
 
 def make_train_config(

@@ -12,11 +12,12 @@ from ...algos.core.checks import check_minimum
 from ...algos.core.recipe import Recipe
 from ...algos.runs.progress import Silent
 from ...algos.training.config import Budget, TrainConfig, model_digest
-from ...envs.core.errors import BadValueError, DataError, TurngymError
+from ...envs.core.errors import BadValueError, DataError
 from ..matrix.cell import Cell, ColumnResult
 from ..matrix.matrix_files import MatrixFiles
+from ..matrix.references import make_start_model
 from ..matrix.suite import Limits, Suite, SuiteEnv
-from ..matrix.train_cell import RefusedCellError, make_train_config
+from ..matrix.train_cell import RefusedCellError, has_model, make_train_config
 from .crew import Bench, OwnProcess
 from .halfway import bare, train_critic, train_halfway
 from .report import FILE, At, CreditReport, MatrixPlace
@@ -172,7 +173,7 @@ def measure_column(job: ColumnJob) -> CreditReport:
         TurngymError: No row can be measured, the start is not there, or the environment failed.
     """
     began, cpu = time.monotonic(), time.process_time()
-    start = found_start(job.start)
+    start = found_start(job.suite, job.start)
     configs, refused = row_configs(job, start)
     if not configs:
         raise BadValueError(f"credit: {job.name}: no row can be measured: {refused}.")
@@ -210,22 +211,24 @@ def measure_column(job: ColumnJob) -> CreditReport:
     return report
 
 
-def found_start(start: ColumnResult) -> ColumnResult:
+def found_start(suite: Suite, start: ColumnResult) -> ColumnResult:
     """Return a column's start with a model that is here.
 
+    It is made again where it is not: packed results hold no models, and a folder that was moved
+    names a place on another machine.
+
     Raises:
-        DataError: The model is not here (packed results hold none), or it is another one.
+        TurngymError: The model cannot be made, or is another one than it was.
     """
-    try:
-        here = model_digest(start.start) if start.start else ""
-    except (TurngymError, OSError):
-        here = ""
-    if start.start and here == start.start_digest:
+    if has_model(start):
         return start
+    made, _ = make_start_model(suite.column(start.column), suite.device)
+    if start.start_digest in ("", model_digest(made)):
+        return start.model_copy(update={"start": made})
     raise DataError(
-        f"column {start.column!r}: its starting model {start.start or '(in no packed file)'} is "
-        f"{'not here' if not here else 'another one'} ({start.start_digest[:19]}). Make it with "
-        "`turngym bench` on this machine."
+        f"column {start.column!r}: its starting model ({start.start_digest[:19]}) is not here, and "
+        "the one that was made here is another one (made on another machine, it may differ by "
+        f"rounding). Copy it to {made} from the machine that filled the matrix."
     )
 
 

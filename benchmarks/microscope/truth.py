@@ -196,7 +196,7 @@ class Slots:
 class _Nowhere(Tree):
     """Takes turns and keeps none."""
 
-    def add(self, turn: Turn) -> int:  # noqa: ARG002 - the tree's interface
+    def add(self, turn: Turn, *, checked: bool = False) -> int:  # noqa: ARG002 - the tree's interface
         """Return a place that nobody will look at."""
         return 0
 

@@ -30,7 +30,11 @@ def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
     pieces: dict[tuple[str, str], list[list[Pieces]]] = {}
     notes: list[str] = []
     env_ids: list[str] = []
+    bare = 0
     for episode in read_transcripts(path):
+        if not episode.steps:  # nothing was done in it, so there is no turn to show
+            bare += 1
+            continue
         key = episode.env_id, episode.task_id
         group = groups.setdefault(key, Group(f"{episode.env_id} {episode.task_id}", key[1]))
         infos, why = _replay_infos(episode)
@@ -41,7 +45,9 @@ def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
         if why and why not in notes:
             notes.append(why)
     if not groups:
-        raise DataError(f"{path}: contains no complete episode; was the recording interrupted?")
+        raise DataError(f"{path}: contains no episode with a turn; was the recording interrupted?")
+    if bare:
+        notes.append(f"{bare} episode{'s' * (bare > 1)} without a turn left out.")
     about = {"env": ", ".join(dict.fromkeys(env_ids)), "sampled": False, "tokens": False}
     forest = Forest.of(list(groups.values()))
     return RolloutDump(step=0, about=about, forest=forest, pieces=list(pieces.values())), notes

@@ -188,6 +188,8 @@ def _file(path: Path, tokenizer: str | None) -> Source:
 def _first_line(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         line = file.readline()
+    if not line:
+        raise DataError(f"{path} is empty; was the recording interrupted?")
     try:
         head = json.loads(line)
         if not isinstance(head, dict):

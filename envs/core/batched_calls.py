@@ -86,9 +86,14 @@ def drive_together(turns: Sequence[Generator[Call, Any, R]]) -> list[R]:
     return results
 
 
+def may_block(env: gym.Env[Any, Any]) -> bool:
+    """Return whether a step or a reset of ``env`` may wait for something outside the process."""
+    return getattr(env.unwrapped, "blocking", False)
+
+
 async def call_env(env: gym.Env[Any, Any], do: Callable[[], R]) -> R:
     """Run a step or a reset of ``env``, in a thread if it may block the event loop."""
-    if not getattr(env.unwrapped, "blocking", False):
+    if not may_block(env):
         return do()
     import asyncio  # it brings ssl along, which few environments need
 

@@ -6,7 +6,7 @@ What is read-only and too large to be copied derives from :class:`Shared`.
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import gymnasium as gym
 
@@ -25,6 +25,11 @@ class Shared:
         return self
 
 
+def is_text_env(env: object) -> TypeGuard[TextEnv[Any, Any]]:
+    """Return whether it is a :class:`TextEnv`, sooner than ``isinstance`` of an abstract class."""
+    return TextEnv in type(env).__mro__
+
+
 def fork(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """Return an independent copy of ``env`` at this very state, without replaying anything.
 
@@ -40,7 +45,7 @@ def fork(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     while isinstance(inner, gym.Wrapper):
         wrappers.append(inner)
         inner = inner.env
-    if not isinstance(inner, TextEnv):
+    if not is_text_env(inner):
         raise BadValueError(
             f"fork: {type(inner).__name__} is not a TextEnv; only text environments and gymnasium "
             "wrappers around them can be forked."

@@ -74,8 +74,8 @@ class Utf8Text(gym.Space[str]):
 
     def fork(self) -> Utf8Text:
         """Return an independent copy whose sampler continues from here."""
-        twin = Utf8Text.__new__(Utf8Text)
-        twin.__dict__.update(self.__dict__)
+        twin = object.__new__(Utf8Text)
+        twin.__dict__ = self.__dict__.copy()
         if self._np_random is not None:
             twin._np_random = copy.deepcopy(self._np_random)
         return twin

@@ -78,8 +78,8 @@ def _f1(said: str, gold: str) -> float:
     if said in _CLOSED or gold in _CLOSED:
         return 0.0
     mine, theirs = said.split(), gold.split()
-    common = sum((Counter(mine) & Counter(theirs)).values())
-    if common == 0:
+    if set(mine).isdisjoint(theirs):
         return 0.0
+    common = sum((Counter(mine) & Counter(theirs)).values())
     precision, recall = common / len(mine), common / len(theirs)
     return 2 * precision * recall / (precision + recall)

@@ -7,11 +7,11 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...envs.core.errors import DataError
+from ...envs.core.errors import BadValueError, DataError
 from ...envs.core.tasks import Task, find_task
 from ...envs.wrappers.record import Transcript, get_versions
 from ..schema.base import make_form
-from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef
+from ..schema.entry import Episode, Manifest, PlayedEnv, SuiteRef, find_blank
 from ..schema.suite import Cell, Slot, Suite
 from ..suites.digests import make_cell_env
 from .play import AgentStopped, make_episode, make_failed_episodes
@@ -35,7 +35,11 @@ def make_manifest(suite: Suite, **fields: Any) -> Manifest:
         "versions": dict(get_versions()),
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
     }
-    return make_form(Manifest, "entry", **(filled_in | fields))
+    made = make_form(Manifest, "entry", **(filled_in | fields))
+    if blank := find_blank(made):
+        got = getattr(made, blank)
+        raise BadValueError(f"entry: {blank} is {got!r}; expected something that can be read.")
+    return made
 
 
 def collect_episodes(

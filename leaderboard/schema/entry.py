@@ -33,6 +33,8 @@ Package = Literal["turngym", "gymnasium", "numpy"]
 ErrorKind = Literal["agent_error", "env_error", "context_full"]
 
 
+NAMING = ("name", "organisation", "licence")
+"""Fields of a manifest that name the entry on its board."""
 RESERVED = "turngym"
 """Organisation of the reference rows, which no other entry may name."""
 
@@ -41,6 +43,18 @@ def is_reserved(organisation: str) -> bool:
     """Return whether an organisation reads as that of the reference rows."""
     folded = unicodedata.normalize("NFKC", organisation).casefold()
     return "".join(filter(str.isalnum, folded)) == RESERVED
+
+
+def find_blank(entry: Form) -> str:
+    """Return the first field of :data:`NAMING` that cannot be read; empty for none.
+
+    Entries with one are refused. It is no rule of the form, so that old indices can be read.
+    """
+
+    def shows(text: str) -> bool:
+        return any(sign.isprintable() and not sign.isspace() for sign in text)
+
+    return next((name for name in NAMING if not shows(getattr(entry, name))), "")
 
 
 def _a_date(text: str) -> str:

@@ -40,7 +40,7 @@ Reason = Literal[
     "wall_limit",
     "memory_limit",
     "crashed",  # the verifying process died
-    "environment_broken",  # the environment failed while replaying: not the entry's fault
+    "environment_broken",  # it failed in the replay, or cannot be made: not the entry's fault
 ]
 
 

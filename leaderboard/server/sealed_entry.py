@@ -13,7 +13,16 @@ from ..entries_io.files import write_entry
 from ..entries_io.packing import make_manifest
 from ..entries_io.play import make_episode, one_line, start_slot
 from ..schema.base import Form, parse_form
-from ..schema.entry import Episode, ErrorKind, Line, ModelCard, Optional, Prose, is_reserved
+from ..schema.entry import (
+    Episode,
+    ErrorKind,
+    Line,
+    ModelCard,
+    Optional,
+    Prose,
+    find_blank,
+    is_reserved,
+)
 from ..schema.suite import Slot
 from .seasons import PlayedSeason
 from .settings import ServerSettings
@@ -42,8 +51,11 @@ def describe(
     """Store the entry's description, before or while it is played.
 
     Raises:
-        Fault: The pass is finished, or the organisation is that of the reference rows.
+        Fault: The pass is finished, the organisation is that of the reference rows, or a field
+            that names the entry is blank.
     """
+    if blank := find_blank(fields):
+        raise Fault(422, "format", f"{blank}: is blank; expected something that can be read.")
     if is_reserved(fields.organisation):
         raise Fault(422, "reserved", "the organisation is that of the reference rows.")
     with open_database(settings.database) as base:

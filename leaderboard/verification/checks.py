@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...envs.core.errors import UnknownNameError
-from ..schema.entry import Episode, Manifest, PlayedEnv, is_reserved
+from ..schema.entry import Episode, Manifest, PlayedEnv, find_blank, is_reserved
 from ..schema.result import refused, refused_episode
 from ..schema.suite import Cell, Slot, Suite
 
@@ -50,6 +50,12 @@ def check_manifest(manifest: Manifest, suite: Suite) -> None:
     Raises:
         Refused: The first violation.
     """
+    if blank := find_blank(manifest):
+        raise refused(
+            "format",
+            f"entry.json: {blank}: is blank; expected something that can be read.",
+            got=repr(getattr(manifest, blank)),
+        )
     cells = suite.by_key()
     for played in manifest.environments:
         _check_env(played, cells)

@@ -199,4 +199,5 @@ def _tail(stderr: IO[bytes]) -> str:
     size = stderr.seek(0, os.SEEK_END)
     stderr.seek(max(0, size - 4000))
     lines = stderr.read().decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:300] if lines else ""
+    last = lines[-1] if lines else ""
+    return last if len(last) <= 300 else f"{last[:300]}…"

@@ -7,8 +7,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ...envs.core.digest import digest_of
+from ...envs.core.env import TextEnv
+from ...envs.core.errors import TurngymError
 from ...envs.wrappers.record import get_versions
 from ..entries_io.files import EntryFiles
 from ..entries_io.signing import entry_digest, is_valid
@@ -17,7 +20,7 @@ from ..schema.base import OnProgress
 from ..schema.entry import Manifest
 from ..schema.limits import ReadLimits
 from ..schema.result import EpisodeResult, Refused, Verdict, refused
-from ..schema.suite import Slot, Suite
+from ..schema.suite import Cell, Slot, Suite
 from ..suites.digests import make_cell_env
 from ..suites.files import known_suites
 from .checks import check_coverage, check_manifest, check_runs, check_slot, find_suite
@@ -106,7 +109,7 @@ def _check_and_replay(
     check_manifest(manifest, suite)
     total = check_coverage(files.episodes(), suite, len(manifest.runs))
     cells = suite.by_key()
-    make_env = functools.cache(lambda key: make_cell_env(cells[key]))
+    make_env = functools.cache(lambda key: _make_env(cells[key]))
     for episode in files.episodes():
         check_slot(episode, suite, cells, len(manifest.runs))
         env, cell = make_env(episode.env), cells[episode.env]
@@ -119,6 +122,15 @@ def _check_and_replay(
     places = {slot: place for place, slot in enumerate(suite.slots())}
     found.results.sort(key=lambda r: (r.run, places[Slot(r.env, r.task, r.trial)]))
     return suite
+
+
+def _make_env(cell: Cell) -> TextEnv[Any, Any]:
+    try:
+        return make_cell_env(cell)
+    except TurngymError as error:  # no fault of the entry's, and other entries may not need it
+        raise refused(
+            "environment_broken", f"{cell.key}: its environment cannot be made here: {error}"
+        ) from error
 
 
 def _signer(files: EntryFiles) -> str:

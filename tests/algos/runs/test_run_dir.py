@@ -66,6 +66,17 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "x"
 
 
+def test_the_same_weights_in_another_folder_are_the_same_run(tmp_path: Path) -> None:
+    """A run that was moved to another machine goes on there."""
+    old = {**CONFIG, "model": "/home/old/model", "model_digest": "sha256:1"}
+    RunDir(tmp_path, old).close()
+    RunDir(tmp_path, {**old, "model": "/home/new/model"}).close()
+    assert json.loads((tmp_path / "config.json").read_text())["model"] == "/home/new/model"
+    for other in ("sha256:2", "name:lab/model"):
+        with pytest.raises(BadValueError, match="Differing: model: was '/home/new/model'"):
+            RunDir(tmp_path, {**old, "model": "lab/model", "model_digest": other})
+
+
 def test_a_cut_configuration_is_a_clear_error(tmp_path: Path) -> None:
     RunDir(tmp_path, CONFIG).close()
     path = tmp_path / "config.json"

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,15 +86,15 @@ def test_an_entry_over_an_environment_of_one_s_own_is_verified_in_its_process(
     assert main([*frozen[:-1], "other", "--n", "99"]) == 2
     assert "holds 72 tasks" in capsys.readouterr().err
     named = ["--name", "lab:Agent-v1", "--organisation", "mine", "--licence", "MIT"]
-    words = ["expert", *named, "--suite", str(file), "--out", "entry"]
+    words = ["expert", *named, "--suite", str(file), "--out", "my entry"]
     assert main(["submit", "--plugin", str(own), *words]) == 0
     # what it says works as it stands
     (line,) = [t for t in capsys.readouterr().out.splitlines() if t.startswith("check it with")]
-    checked = line.partition("turngym ")[2].split()
+    checked = shlex.split(line.partition("turngym ")[2])
     assert checked[-1] == "smallest_first.py"
     assert main(checked) == 0
     assert "100.0" in capsys.readouterr().out
-    verify = ["leaderboard", "verify", "entry", "--suite-file", str(file), "--json", "out.jsonl"]
+    verify = ["leaderboard", "verify", "my entry", "--suite-file", str(file), "--json", "out.jsonl"]
     assert main([*verify, "--plugin", str(own)]) == 0
     verdict = json.loads(Path("out.jsonl").read_text())
     assert "100.0" in capsys.readouterr().out, verdict

@@ -21,12 +21,14 @@ from turngym.benchmarks.ladder.families import (
 from turngym.benchmarks.ladder.oracle.arms import twin_of
 from turngym.benchmarks.ladder.suites import (
     EQUAL_RATE,
+    GRID_RATES,
     HOUSEHOLD_CRITICS,
     LADDER,
     LADDER_EQUAL_RATES,
     LADDER_FULL,
     LADDER_RATES,
     LADDER_STALE,
+    LADDER_STALE_GRID,
     LADDER_STALE_RATES,
     LADDER_STATE,
     LADDER_WIDE_RATES,
@@ -36,6 +38,7 @@ from turngym.benchmarks.ladder.suites import (
     STALE_RATES,
     SUITES,
     families_of,
+    grid_label,
     is_ladder,
     sizes_of,
 )
@@ -117,6 +120,30 @@ def test_rows_of_equal_rates_have_one_rate_and_seeds_of_their_own() -> None:
         assert all("optim.lr" not in suite.recipe(label).settings for label in column.rows)
         # in the ladder some of these rows have another one: that is what is asked
         assert LADDER_FULL.column(column.name).row_settings.keys() & set(column.rows)
+
+
+def test_the_grid_has_every_loss_at_every_rate_with_the_settings_of_the_stale_ladder() -> None:
+    suite = LADDER_STALE_GRID
+    assert is_ladder(suite)
+    assert suite.yardsticks == {"grpo again": "grpo"}
+    assert not {*suite.seeds} & {*LADDER_STALE.seeds, *LADDER_EQUAL_RATES.seeds}
+    assert not {*suite.seeds} & {*LADDER_STALE_RATES.seeds}
+    losses = {row.label for row in LADDER_STALE.recipes} & {
+        row.label.partition(" at ")[0] for row in suite.recipes if not row.seed_offset
+    }
+    assert len(suite.recipes) == len(losses) * len(GRID_RATES) + 1
+    for label in losses:
+        own = LADDER_STALE.recipe(label)
+        for rate in GRID_RATES:
+            row = suite.recipe(grid_label(label, rate))
+            assert (row.name, row.settings) == (own.name, {**own.settings, "optim.lr": rate})
+    # a rate that the stale ladder has too gives the same run there
+    for column in suite.envs:
+        assert not column.row_settings
+        theirs = LADDER_STALE.column(column.name)
+        assert column.model_copy(update={"rows": theirs.rows}) == theirs.model_copy(
+            update={"row_settings": {}}
+        )
 
 
 def test_rows_of_a_wider_grid_have_its_rates_beside_the_ladder_s_baseline() -> None:

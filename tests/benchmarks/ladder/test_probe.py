@@ -93,6 +93,13 @@ def test_the_share_of_a_prefix_is_what_it_explains(
     assert variance == pytest.approx(1 / 6 if share == 0.5 else 1 / 12, rel=0.15)
 
 
+def test_an_interval_ends_where_correlations_do() -> None:
+    found, _ = sibling_shares(grown(lambda first, _: float(first > 0.5), prompts=6))
+    (depth,) = found
+    assert depth.share.low95 < depth.share.mean <= depth.share.high95
+    assert depth.share.high95 == max(1.0, depth.share.mean)
+
+
 def test_equal_returns_have_no_share() -> None:
     found, variance = sibling_shares(grown(lambda *_: 1.0))
     assert found == ()

@@ -43,7 +43,7 @@ def test_grpo_step(benchmark):
         (["--suite", "results.jsonl"], "unknown suite 'results.jsonl'. Known: quick"),
         (["--suite", "quick", "--only", "recipe=grp"], "Did you mean 'grpo'?"),
         (["--suite", "quick", "--only", "grpo"], "expected recipe=NAME"),
-        (["--suite", "quick", "--baseline", "none"], "unknown recipe 'none'"),
+        (["--suite", "quick", "--baseline", "none"], "unknown row 'none'"),
         (["--suite", "quick", "--workers", "0"], "expected at least 1"),
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
         (["--report", "nowhere"], "nowhere does not exist"),
@@ -112,7 +112,9 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     elsewhere = tmp_path / "elsewhere"
     words = ["--report", str(out), "--out", str(elsewhere), "--baseline", "nobody"]
     assert main(["bench", *words]) == REFUSED
-    assert "unknown recipe 'nobody'. Known: grpo, ppo" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "unknown row 'nobody'. Known: grpo, ppo." in said
+    assert "name another one: --baseline ROW" in said
     assert not elsewhere.exists()
 
 

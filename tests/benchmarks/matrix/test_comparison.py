@@ -13,6 +13,7 @@ from turngym.benchmarks.matrix.comparison import (
     compare_areas,
     decide_family,
     decide_test,
+    describe_lost,
 )
 from turngym.envs.utils.seed_tests import Edges, compare_seeds
 
@@ -83,3 +84,22 @@ def test_a_reversed_test_is_that_of_the_other_row(pairs: list[tuple[float, float
     sides = {"above": "below", "below": "above"}
     forward, backward = (decide_test(SUITE, t, t.test.p_value, "") for t in (there, turned))
     assert backward.verdict == sides.get(forward.verdict, forward.verdict)
+
+
+def test_who_lost_which_seeds() -> None:
+    assert describe_lost({"ppo": ("finished", "waiting", "interrupted")}) == ""
+    said = describe_lost({"ppo": ("finished", "failed"), "grpo": ("failed", "failed", "finished")})
+    assert said == (
+        "1 of 2 seeds of ppo and 2 of 3 seeds of grpo failed: the others are no fair sample"
+    )
+
+
+def test_seeds_that_are_left_when_others_failed_decide_nothing() -> None:
+    ours, theirs = by_seed(0.9, 0.8, 0.91, 0.82, 0.86), by_seed(*[0.1] * 5)
+    some = compare_areas(SUITE, ours, theirs, OPEN, lost="1 of 6 seeds of ppo failed")
+    assert some is not None
+    assert some.reverse().lost == some.lost
+    assert decide_test(SUITE, some._replace(lost=""), 0.001, "grpo").verdict == "above"
+    found = decide_test(SUITE, some, 0.001, "grpo")
+    assert (found.verdict, found.why) == ("not decided", "1 of 6 seeds of ppo failed")
+    assert (found.tested, found.needs, found.test) == (False, "", some.test)

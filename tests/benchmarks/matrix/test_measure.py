@@ -43,6 +43,16 @@ def test_the_curve_is_that_of_the_training_steps() -> None:
     assert read_training_curve([], "success").values == ()
 
 
+@pytest.mark.parametrize("measure", ["return", "turns", "invalid_actions"])
+def test_what_every_episode_reports_can_be_measured_in_training_too(measure: str) -> None:
+    """The start of a column took turns as a measure, and every trained cell failed at its end."""
+    what = EvalConfig(name="dev", env=EnvConfig(id="Bandit-v0"), split="dev", n=4).make()
+    assert play_references(what, measure)["expert"].measured
+    logged = row(10, return_mean=2.0, turns_mean=2.0, invalid_actions_mean=2.0)
+    assert read_training_curve([logged], measure).values == (2.0,)
+    assert measure in logged_measures([logged])
+
+
 def test_returns_are_measured_in_evaluations_too() -> None:
     what = EvalConfig(name="dev", env=EnvConfig(id="Bandit-v0"), split="dev", n=4).make()
     played = play_references(what, "return")

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
 
 from turngym.benchmarks.claims.catalogue import CLAIMS
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
+from turngym.benchmarks.ladder.families import column_edges
+from turngym.benchmarks.ladder.scoring import compare_rows
+from turngym.benchmarks.ladder.suites import GRID_RATES, grid_label
+from turngym.benchmarks.matrix.comparison import compare_areas, decide_family
 from turngym.benchmarks.matrix.matrix_files import read_packed
+from turngym.benchmarks.matrix.results import Results
+from turngym.envs.utils.seed_tests import seed_interval
 
-FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "results"
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "benchmarks" / "results"
 PACKED = sorted(path for path in FOLDER.iterdir() if ".jsonl" in path.name)
 
 MATRICES = [path for path in PACKED if not is_packed(path)]
@@ -49,3 +57,146 @@ def test_results_name_the_commit_of_their_source(path: Path) -> None:
     assert finished
     commits = {cell.machine.versions.get("git", "") for cell in finished if cell.machine}
     assert all(re.fullmatch(r"[0-9a-f]{12}", commit) for commit in commits), commits
+
+
+STALE_ROWS = {
+    "`grpo` on other seeds (A/A)": "grpo again",
+    "`dppo`": "dppo",
+    "`cispo` with masked turns": "cispo masked",
+    "`cispo` at the same rate without the mask": "cispo at .002",
+    "`sapo`": "sapo",
+    "`grpo`, no clip": "no clip",
+    "`sapo` with masked turns": "sapo masked",
+    "`cispo`": "cispo",
+    "`gspo`": "gspo",
+    "`gspo`, ratios of turns": "gspo turn",
+    "`sampo`": "sampo",
+}
+"""The rows of the table on the page of 2026's losses, by what the suite calls them."""
+
+
+def test_the_page_on_losses_says_what_its_file_holds() -> None:
+    results = Results.read(FOLDER / "ladder-stale.jsonl.gz")
+    found = compare_rows(results, "Stale-16", results.recipes, "grpo")
+    page = (ROOT / "docs" / "losses-of-2026.md").read_text(encoding="utf-8")
+    table = re.search(r"^\| row \| rate \|.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert table is not None
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
+    assert [row[0] for row in rows][1:] == list(STALE_ROWS)
+    for name, rate, area, difference, p, verdict, _ in rows[1:]:
+        one = found[STALE_ROWS[name]]
+        place = results.place(STALE_ROWS[name], "Stale-16")
+        assert place.rates == (float(rate),), name
+        found_area = seed_interval([run.area or 0.0 for run in place.runs])
+        ends = (found_area.mean, found_area.low95, found_area.high95)
+        assert area == "{:.1f} ({:.1f}\u2013{:.1f})".format(*(100 * end for end in ends)), name
+        assert one.test is not None
+        ends = (one.test.difference, one.test.low95, one.test.high95)
+        assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
+        assert one.adjusted is not None
+        said = float(p.removeprefix("< "))
+        places = len(p.split(".")[1])
+        assert one.adjusted < said if p[0] == "<" else round(one.adjusted, places) == said, name
+        assert verdict.replace("*", "").split(", needs")[0] == one.verdict, name
+        assert f"needs {one.needs} seeds" in verdict or not verdict.endswith("seeds"), name
+
+
+GRID_LOSSES = {
+    "`grpo`": "grpo",
+    "`grpo`, no clip": "no clip",
+    "`gspo`": "gspo",
+    "`cispo`": "cispo",
+    "`cispo` with masked turns": "cispo masked",
+    "`sapo`": "sapo",
+    "`dppo`": "dppo",
+}
+"""The rows of the page's tables of losses at several rates, by what the suite calls them."""
+LOST = 0.7
+"""Share of right letters under which a run of Stale has one of its three doors wrong."""
+
+
+def page_table(head: str, name: str = "losses-of-2026") -> list[list[str]]:
+    """Rows of a table of a page, by the beginning of its head."""
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    table = re.search(rf"^{re.escape(head)}.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert table is not None
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
+
+
+def test_the_page_on_losses_says_what_the_grid_of_rates_holds() -> None:
+    results = Results.read(FOLDER / "ladder-stale-grid.jsonl.gz")
+    column, suite = "Stale-16", results.suite
+    choosing, comparing = suite.seeds[:5], suite.seeds[5:]
+    areas: dict[str, dict[float, dict[int, float]]] = {}
+    rows = page_table("| loss | 3e-4 |")
+    assert [row[0] for row in rows] == list(GRID_LOSSES)
+    for name, *cells in rows:
+        for rate, cell in zip(GRID_RATES, cells, strict=True):
+            runs = results.runs(grid_label(GRID_LOSSES[name], rate), column)
+            found = {run.cell.seed: run.area for run in runs if run.area is not None}
+            assert tuple(sorted(found)) == suite.seeds
+            assert all(run.training is not None for run in runs)
+            lost = sum(run.training.values[-1] < LOST for run in runs if run.training)
+            values = [100 * area for area in found.values()]
+            assert cell == f"{mean(values):.1f} ({stdev(values):.1f}; {lost})", (name, rate)
+            areas.setdefault(name, {})[rate] = found
+
+    def at(name: str, rate: float) -> dict[int, float]:
+        return {seed: areas[name][rate][seed] for seed in comparing}
+
+    best = {
+        name: max(found, key=lambda rate, f=found: mean(f[rate][seed] for seed in choosing))
+        for name, found in areas.items()
+    }
+    base = at("`grpo`", best["`grpo`"])
+    edges = column_edges()[column]
+    tests = {
+        name: compare_areas(suite, at(name, best[name]), base, edges)
+        for name in areas
+        if name != "`grpo`"
+    }
+    decided = decide_family(suite, tests, "grpo")
+    chosen = page_table("| loss | rate |")
+    assert [row[0] for row in chosen] == list(GRID_LOSSES)
+    for name, rate, area, difference, p, verdict in chosen:
+        assert float(rate) == best[name]
+        assert area == f"{100 * mean(at(name, best[name]).values()):.1f}"
+        if name == "`grpo`":
+            continue
+        one = decided[name]
+        assert one.test is not None
+        assert one.adjusted is not None
+        ends = (one.test.difference, one.test.low95, one.test.high95)
+        assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
+        assert one.adjusted < 0.001 if p == "< .001" else p == f"{one.adjusted:.3f}"[1:], name
+        assert verdict.replace("*", "") == one.verdict, name
+
+
+STATE_ROWS = {
+    "`g2po`": "g2po",
+    "`gigpo`": "gigpo",
+    "`graphgpo`": "graphgpo",
+    "`hgpo`": "hgpo",
+    "`gigpo`, identity `history`": "gigpo history",
+    "`grpo` on other seeds (A/A)": "grpo again",
+}
+"""The rows of the table on the page of credit by state, by what the suite calls them."""
+
+
+def test_the_page_on_credit_by_state_says_what_its_file_holds() -> None:
+    results = Results.read(FOLDER / "ladder-state.jsonl.gz")
+    columns = ("Keys-4", "Keys-control")
+    found = [compare_rows(results, column, results.recipes, "grpo") for column in columns]
+    rows = page_table("| row | Keys-4 |", "credit-by-state")
+    assert [row[0] for row in rows] == list(STATE_ROWS)
+    for name, lead, p, verdict, _, control, p_there, verdict_there in rows:
+        said = ((lead, p, verdict), (control, p_there, verdict_there))
+        for one, (difference, adjusted, word) in zip(found, said, strict=True):
+            decided = one[STATE_ROWS[name]]
+            assert decided.test is not None
+            assert decided.seeds == len(results.suite.seeds)
+            ends = (decided.test.difference, decided.test.low95, decided.test.high95)
+            text = "{:+.3f} ({:+.3f} to {:+.3f})".format(*ends)
+            assert difference == (f"**{text}**" if decided.apart else text), name
+            assert adjusted == f"{decided.adjusted:.3f}"[1:], name
+            assert word == decided.verdict, name

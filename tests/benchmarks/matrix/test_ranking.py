@@ -206,6 +206,30 @@ def test_a_world_that_one_recipe_lacks_is_not_compared(tmp_path: Path) -> None:
     assert (place.state, place.reason, place.sampled, place.area) == ("failed", "a bug", None, None)
 
 
+def test_a_row_that_lost_a_seed_is_not_called_better_by_the_others(tmp_path: Path) -> None:
+    suite = tiny(seeds=range(6), trials=1)
+
+    def returns(cell: Cell) -> object:
+        if (cell.recipe, cell.seed) == ("ppo", 5):
+            return make_result(suite, cell, "failed", "the loss is not finite")
+        return [[float(i < (3 if cell.recipe == "ppo" else cell.seed % 2)) for i in range(4)]]
+
+    filled(tmp_path, suite, returns)
+    found = Results.read(tmp_path)
+    compared = compare_by_column(found, "grpo")["ppo", "Bandit-v0"]
+    assert compared.seeds == 5
+    assert (compared.verdict, compared.why) == (
+        "not decided",
+        "1 of 6 seeds of ppo failed: the others are no fair sample",
+    )
+    missing = [found.place(row, "Bandit-v0").missing for row in ("grpo", "ppo")]
+    assert missing == ["", "5 of 6 seeds"]
+    for page in write_report([tmp_path]):
+        assert "5 of 6 seeds" in page.read_text()
+    (tmp_path / "cells" / "ppo--Bandit-v0--s5.json").unlink()
+    assert compare_by_column(Results.read(tmp_path), "grpo")["ppo", "Bandit-v0"].verdict == "above"
+
+
 def test_a_recipe_without_a_score_is_not_ranked(tmp_path: Path) -> None:
     suite = tiny(("grpo", "ppo"))
     filled(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.tiny_matrix import Pretender, Quiet, column, filled, finished, search, tiny
 
+from turngym.algos.training.config import model_digest
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.jobs import Job
@@ -177,6 +178,40 @@ def test_a_packed_start_is_made_again_and_has_to_be_the_same(tmp_path: Path, sam
     kept = layout.column(suite, "Bandit-v0")
     assert kept is not None
     assert kept.start_digest == ""  # the reused results' own start stays
+
+
+@pytest.mark.parametrize("change", ["gone", "another"])
+def test_the_start_of_a_folder_that_was_moved_is_made_again(tmp_path: Path, change: str) -> None:
+    """Its path is that of another machine, or what lies there here was made by this one."""
+    suite = first()
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "model.safetensors").write_bytes(b"weights")
+    layout = filled(tmp_path / "moved", suite, lambda c: None if c.seed else returns(c))
+    here = {"start": str(model), "start_digest": model_digest(str(model))}
+    start = column(suite, "Bandit-v0").model_copy(update=here)
+    start.write(layout.column_file("Bandit-v0"))
+
+    class Maker(Pretender):
+        """Makes the same model again."""
+
+        def submit(self, job: Job) -> None:
+            super().submit(job)
+            if str(job) == "start of Bandit-v0":
+                made = start.model_copy(update={"start": str(tmp_path / "made here")})
+                made.write(layout.column_file("Bandit-v0"))
+
+    if change == "gone":
+        model.rename(tmp_path / "elsewhere")
+    else:
+        (model / "model.safetensors").write_bytes(b"other weights")
+    worker = Maker(suite, layout, lambda job: None)
+    board = run_matrix(suite, layout.root, worker, Quiet())
+    assert [asked for asked in worker.asked if asked.startswith("start")] == ["start of Bandit-v0"]
+    assert board.counts() == {"finished": 8}
+    kept = layout.column(suite, "Bandit-v0")
+    assert kept is not None
+    assert kept.start == str(tmp_path / "made here")
 
 
 def test_an_older_version_merges_with_newer_parts(tmp_path: Path) -> None:

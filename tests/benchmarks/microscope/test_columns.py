@@ -23,6 +23,7 @@ from turngym.benchmarks.microscope.columns import (
     POLICY,
     ColumnJob,
     ColumnSettings,
+    found_start,
     plan_columns,
     row_configs,
 )
@@ -170,6 +171,15 @@ def test_reports_are_found_below_a_folder_and_set_against_areas(
     given = ["--against", str(matrix), "--reports", str(swept[0]), "--out", str(tmp_path)]
     assert main(["credit", *given]) == 0
     assert "not decided" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", ["", "/home/elsewhere/starter"])
+def test_a_start_that_is_not_here_is_made_again(matrix: Path, tmp_path: Path, place: str) -> None:
+    """Packed results hold no model, and a folder that was moved names another machine's."""
+    (job,) = jobs(matrix, tmp_path)
+    lost = job.start.model_copy(update={"start": place})
+    assert found_start(job.suite, lost) == job.start
+    assert found_start(job.suite, job.start) is job.start
 
 
 def test_what_does_not_fit_is_refused(

@@ -203,6 +203,21 @@ def test_recorded_episodes_are_shown_without_tokens(tmp_path: Path) -> None:
     assert turns[0]["calls"][0]["tool"] == "search"
 
 
+def test_an_episode_without_a_turn_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its page showed nothing: it began with the turn that there is not."""
+    file = recorded(tmp_path, "SearchQA-v0", "expert", size="micro")
+    line = json.loads(file.read_text(encoding="utf-8"))
+    bare = json.dumps({**line, "task_id": "train/1", "steps": [], "status": "running"})
+    file.write_text(f"{bare}\n{json.dumps(line)}\n", encoding="utf-8")
+    source = read_source(str(file))
+    assert [group.task_id for group in source.steps[0].forest.groups] == [line["task_id"]]
+    assert source.notes == ["1 episode without a turn left out."]
+    file.write_text(bare + "\n", encoding="utf-8")
+    assert "contains no episode with a turn" in refused(["view", str(file)], capsys)
+
+
 def test_a_recorded_crawl_is_played_again_for_its_papers(tmp_path: Path) -> None:
     file = recorded(tmp_path, "PaperCrawler-v0", "heuristic", size="micro")
     group = page_data(read_source(str(file)), 1e7)["steps"][0]["groups"][0]
@@ -226,8 +241,10 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "song.jsonl").write_text('{"title": "la"}\n')
     (tmp_path / "noise.jsonl").write_text("la la\n")
     (tmp_path / "old.jsonl").write_text('{"format": 0, "env_id": "x"}\n')
+    (tmp_path / "nothing.jsonl").touch()
     root = write_run(tmp_path / "run", steps=(1,))
     for words, message in (
+        (["view", str(tmp_path / "nothing.jsonl")], "is empty; was the recording interrupted?"),
         (["view", str(tmp_path / "none")], "does not exist; expected a run directory"),
         (["view", str(tmp_path / "empty")], "is not a run directory"),
         (["view", str(tmp_path / "new")], "has no rollouts"),

@@ -259,6 +259,8 @@ def test_expired_and_unplayed_episodes_count_as_errors(
         client = SeasonClient(address, place.token)
         with pytest.raises(EpisodeError, match="describe the entry first"):
             client.finish(give_up=True)
+        with pytest.raises(BadValueError, match="name: is blank"):
+            client.describe_entry(name="  ", organisation="us", licence="MIT")
         client.describe_entry(name="late", organisation="us", licence="MIT")
         with pytest.raises(EpisodeError, match="5 episodes are unplayed"):
             client.finish()

@@ -8,13 +8,16 @@ import pytest
 from helpers.board_helpers import (
     edit_episodes,
     edit_manifest,
+    fields,
     make_entry,
     refusal_of,
     tiny_suite,
     verdict_of,
 )
 
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.leaderboard.entries_io.files import EntryFiles, write_signature
+from turngym.leaderboard.entries_io.packing import make_manifest
 from turngym.leaderboard.entries_io.signing import new_key, sign
 from turngym.leaderboard.schema.suite import Slot, Suite
 
@@ -285,3 +288,30 @@ class TestSignature:
 def test_versions_are_of_known_packages(entry: Path, suite: Suite, versions: dict) -> None:
     edit_manifest(entry, lambda data: data.update(versions=versions))
     assert refusal_of(entry, suite).reason == "format"
+
+
+@pytest.mark.parametrize("field", ["name", "organisation", "licence"])
+@pytest.mark.parametrize("blank", ["   ", "\u2003", "\u200b\u202e"])
+def test_what_names_an_entry_can_be_read(entry: Path, suite: Suite, field: str, blank: str) -> None:
+    """A row whose name is blank has no link to its page."""
+    edit_manifest(entry, lambda data: data.update({field: blank}))
+    refusal = refusal_of(entry, suite)
+    assert refusal.reason == "format"
+    assert f"{field}: is blank; expected something that can be read" in refusal.message
+    with pytest.raises(BadValueError, match=f"entry: {field} is "):
+        make_manifest(suite, **fields(**{field: blank}))
+
+
+def test_an_environment_that_the_verifier_lacks_is_no_fault_of_the_entry(
+    good: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where `--plugin` was forgotten, or the package has a newer version of an id."""
+
+    def unknown(env_id: str) -> None:
+        raise UnknownNameError("environment", env_id, ["Mine-v1"], advice="Load it: --plugin FILE")
+
+    monkeypatch.setattr("turngym.leaderboard.suites.digests.find_environment", unknown)
+    refusal = refusal_of(good, suite)
+    assert refusal.reason == "environment_broken"
+    assert "its environment cannot be made here: unknown environment" in refusal.message
+    assert "Load it: --plugin FILE" in refusal.message
