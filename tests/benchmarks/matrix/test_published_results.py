@@ -59,6 +59,14 @@ def test_results_name_the_commit_of_their_source(path: Path) -> None:
     assert all(re.fullmatch(r"[0-9a-f]{12}", commit) for commit in commits), commits
 
 
+def page_table(head: str, name: str = "losses-of-2026") -> list[list[str]]:
+    """Rows of a table of a page, by the beginning of its head."""
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    table = re.search(rf"^{re.escape(head)}.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert table is not None
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
+
+
 STALE_ROWS = {
     "`grpo` on other seeds (A/A)": "grpo again",
     "`dppo`": "dppo",
@@ -78,10 +86,7 @@ STALE_ROWS = {
 def test_the_page_on_losses_says_what_its_file_holds() -> None:
     results = Results.read(FOLDER / "ladder-stale.jsonl.gz")
     found = compare_rows(results, "Stale-16", results.recipes, "grpo")
-    page = (ROOT / "docs" / "losses-of-2026.md").read_text(encoding="utf-8")
-    table = re.search(r"^\| row \| rate \|.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
-    assert table is not None
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
+    rows = page_table("| row | rate |")
     assert [row[0] for row in rows][1:] == list(STALE_ROWS)
     for name, rate, area, difference, p, verdict, _ in rows[1:]:
         one = found[STALE_ROWS[name]]
@@ -113,14 +118,6 @@ GRID_LOSSES = {
 """The rows of the page's tables of losses at several rates, by what the suite calls them."""
 LOST = 0.7
 """Share of right letters under which a run of Stale has one of its three doors wrong."""
-
-
-def page_table(head: str, name: str = "losses-of-2026") -> list[list[str]]:
-    """Rows of a table of a page, by the beginning of its head."""
-    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    table = re.search(rf"^{re.escape(head)}.*\n\|-.*\n((?:\|.*\n)+)", page, re.MULTILINE)
-    assert table is not None
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
 
 
 def test_the_page_on_losses_says_what_the_grid_of_rates_holds() -> None:
