@@ -112,12 +112,12 @@ class EpisodeHandle:
             twin.moment = moment
         return twins
 
-    def hold(self, cache: int) -> None:
+    def hold_cache(self, cache: int) -> None:
         """Count one more context that holds an engine cache."""
         self.holders[cache] = self.holders.get(cache, 0) + 1
 
-    def drop(self, cache: int) -> bool:
-        """Count one fewer; whether it was the last."""
+    def drop_cache(self, cache: int) -> bool:
+        """Count one fewer, and return whether it was the last."""
         left = self.holders.pop(cache) - 1
         if left:
             self.holders[cache] = left
@@ -127,7 +127,7 @@ class EpisodeHandle:
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
             if context.cache is not None:
-                self.hold(context.cache)
+                self.hold_cache(context.cache)
         return EpisodeHandle(
             env=env,
             task_id=self.task_id,
@@ -279,7 +279,7 @@ class EpisodeRunner:
         state = text_env(handle.env).state_digest() if self.record_states else ""
         hinted = await self._hinted_prompt(handle) if self.hints is not None else ()
         env = handle.env
-        if may_block(env):
+        if may_block(env):  # few do; the others need neither a coroutine nor a closure
             taken = await call_env(env, lambda: env.step(action))
         else:
             taken = env.step(action)
@@ -445,7 +445,7 @@ class EpisodeRunner:
             Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
         )
         if done.cache is not None:  # first, since the engine may have continued the old one
-            handle.hold(done.cache)
+            handle.hold_cache(done.cache)
         self._release(handle, context)
         context.cache = done.cache
         return done
@@ -469,7 +469,7 @@ class EpisodeRunner:
         cache, context.cache = context.cache, None
         if cache is None:
             return
-        if handle.drop(cache):
+        if handle.drop_cache(cache):
             self.engine.release(cache)
 
 

@@ -193,13 +193,13 @@ async def take_turn(runner: Player, handle: Copy, tree: Tree, done: Completion) 
 
 def _follow(runner: Player, handle: Copy, tree: Tree, played: Played, done: Completion) -> Turn:
     """Go where another handle went from the same moment by the same action."""
-    turn, own = played.turn, False
+    turn = played.turn
     if not (
         done.logprobs.tobytes() == turn.logprobs.tobytes()
         and done.entropies.tobytes() == turn.entropies.tobytes()
     ):
-        turn, own = replace(turn, logprobs=done.logprobs, entropies=done.entropies), True
-    acting, at = handle.now, tree.add(turn, checked=not own)
+        turn = replace(turn, logprobs=done.logprobs, entropies=done.entropies)
+    acting, at = handle.now, tree.add(turn, checked=turn is played.turn)
     handle.env, handle.turns = played.env, handle.turns + 1
     acting.ids, acting.given, acting.edge = played.ids, [], Edge.CONTINUE
     acting.parent = handle.last = at

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable
-from functools import cache
 
 
 def seed_at(*place: int) -> int:
@@ -13,10 +11,5 @@ def seed_at(*place: int) -> int:
 
     The same in every process and on every machine; neighbouring places give unrelated seeds.
     """
-    data = _packer(len(place))(*place)
+    data = struct.pack(f"<{len(place)}q", *place)
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
-
-
-@cache
-def _packer(count: int) -> Callable[..., bytes]:
-    return struct.Struct(f"<{count}q").pack

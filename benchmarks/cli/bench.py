@@ -57,7 +57,7 @@ class Command:
             other seeds), retail-scale (why TARL is behind in a third), turns (what a turn found
             out, where all answers fail), ladder-rates and ladder-stale-rates (searches for learning
             rates), ladder-edge-rates (the first one's, beyond its grid), ladder-equal-rates (what
-            of two families was the rate's), ladder-wide-rates (what of three was the grid's),
+            of two families was the rate's), ladder-wide-rates (what of four was the grid's),
             ladder-stale-grid (losses for many updates, each at five rates), or a suite file
             (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can

@@ -4,8 +4,9 @@
 are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
 seeds that do not count, ``ladder-edge-rates`` others beyond that grid, and ``ladder-wide-rates``
 has what these change. ``ladder-state`` has other rows in the same columns: those that compare
-what was done in equal states. ``ladder-stale`` is one family with more ratios and losses, and
-``ladder-stale-rates`` their search. ``separating`` has settings on real environments in which
+what was done in equal states. ``ladder-stale`` is one family with more ratios and losses,
+``ladder-stale-rates`` their search and ``ladder-stale-grid`` has some of them at five rates each.
+``separating`` has settings on real environments in which
 recipes can be told apart; ``household`` has the rows by state in Household's micro rooms, and
 ``household-critics`` and ``science-turns`` repeat on other seeds what led in two columns of
 ``separating``, ``retail-scale`` tries why TARL is behind in a third; ``turns`` is a setting whose
@@ -319,32 +320,29 @@ def grid_label(label: str, rate: float) -> str:
     return label if at_own else f"{label} at {rate:g}".replace(" 0.", " .")
 
 
-def _grid_rows() -> tuple[SuiteRecipe, ...]:
-    """Return the rows that hold many updates on a batch, each at every rate of the grid."""
-    rows = [
-        row.model_copy(
-            update={
-                "label": grid_label(row.label, rate),
-                "settings": {**row.settings, "optim.lr": rate},
-            }
-        )
-        for row in STALE_ROWS
-        if row.label in _ON_GRID
-        for rate in GRID_RATES
-    ]
-    own = next(row for row in rows if row.label == BASELINE)
-    return *rows, own.again()
-
+_GRID = tuple(
+    row.model_copy(
+        update={
+            "label": grid_label(row.label, rate),
+            "settings": {**row.settings, "optim.lr": rate},
+        }
+    )
+    for row in STALE_ROWS
+    if row.label in _ON_GRID
+    for rate in GRID_RATES
+)
+GRID_ROWS = (*_GRID, next(row for row in _GRID if row.label == BASELINE).again())
+"""The rows that hold many updates on a batch, each at every rate of the grid, and the A/A row."""
 
 LADDER_STALE_GRID = Suite(
     name="ladder-stale-grid",
     version=1,
     about="losses for many updates on a batch, each at five learning rates: what is the loss's, "
     "and what the rate's",
-    recipes=_grid_rows(),
+    recipes=GRID_ROWS,
     envs=tuple(
         column_of(STALE, size).model_copy(
-            update={"rows": [row.label for row in _grid_rows()], "row_settings": {}}
+            update={"rows": [row.label for row in GRID_ROWS], "row_settings": {}}
         )
         for size in (STALE.middle, CONTROL)
     ),

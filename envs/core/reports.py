@@ -114,10 +114,7 @@ def sum_terms(terms: Mapping[str, float], where: Where) -> float:
 
 
 def _read_finite(given: Mapping[str, Any], form: str, what: str, where: Where) -> dict[str, float]:
-    for value in given.values():
-        if type(value) is not float or not math.isfinite(value):
-            break
-    else:
+    if all(type(value) is float and math.isfinite(value) for value in given.values()):
         return dict(given)  # as almost always
     found = {name: _as_float(value) for name, value in given.items()}
     for name, number in found.items():

@@ -52,8 +52,6 @@ class Batched:
 
     def __call__(self, requests: Sequence[Query]) -> list[list[Hit]]:
         """Return one list of hits per request; requests with equal ``k`` are served together."""
-        if len(requests) == 1:
-            return self._search([requests[0].text], requests[0].k)
         sizes = {request.k for request in requests}
         if len(sizes) == 1:
             return self._search([request.text for request in requests], sizes.pop())
