@@ -16,7 +16,8 @@ from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import ProcessExecutor
 from turngym.benchmarks.matrix.jobs import Job
 from turngym.benchmarks.matrix.layout import Layout
-from turngym.benchmarks.matrix.progress_view import footer, table
+from turngym.benchmarks.matrix.progress_view import Lines, footer, name_cells, table
+from turngym.benchmarks.matrix.run import run_matrix
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.benchmarks.speed import table as speed
@@ -222,6 +223,28 @@ def test_a_matrix_that_did_not_run_is_told_by_the_exit_status(
         "has no start" in says,
     )
     assert (out / "report.md").is_file()
+
+
+def test_what_stops_several_cells_is_printed_once(tmp_path: Path) -> None:
+    """The error of a column without a start stood there once per cell."""
+    suite = tiny(envs=("Bandit-v0", "Password-v0"), seeds=(0, 1))
+    layout = Layout(tmp_path / "out")
+
+    def act(job: Job) -> str | None:
+        if job.cell is None and job.column == "Password-v0":
+            return refuse_column(layout, suite, job)
+        return None
+
+    console = Console(width=200, record=True, file=(tmp_path / "said.txt").open("w"))
+    worker = Pretender(suite, layout, act)
+    board = run_matrix(suite, layout.root, worker, Lines(console))
+    said = console.export_text().splitlines()
+    assert len(said) == 5
+    (once,) = [line for line in said if "no start" in line]
+    assert "Password-v0, 4 cells: refused: no start: no expert" in once
+    assert board.no_start == {"Password-v0": 4}
+    row = [make_result(suite, cell, "failed", "no memory") for cell in suite.cells[::4]]
+    assert name_cells(row) == "grpo on Bandit-v0, 2 cells"
 
 
 def test_the_table_shows_every_state(tmp_path: Path) -> None:
