@@ -366,6 +366,8 @@ def compare(results: str, reports: Sequence[str], out: str | None = None) -> Non
     console.print(table)
     for order in found.orders:
         say(order_line(order))
+    for doubt in found.doubts:
+        say(escape(f"careful: {doubt}"))
     if out is not None:
         for path in write_comparison(found, Path(out)):
             say(escape(str(path)))
