@@ -13,7 +13,7 @@ from rich.markup import escape
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.utils.system import count_cores
-from .arguments import Repeated, refuse_others
+from .arguments import Repeated, check_workers, output_file, refuse_others
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -266,9 +266,8 @@ def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
     from ..matrix.layout import Layout
 
     cores = count_cores()
-    workers = command.workers if command.workers is not None else (len(gpus) or cores)
-    if workers < 1:
-        raise BadValueError(f"--workers {workers}: expected at least 1.")
+    asked = command.workers if command.workers is not None else (len(gpus) or cores)
+    workers = check_workers(asked)
     if command.executor == "ray":
         from ..matrix.ray_executor import RayExecutor
 
@@ -378,7 +377,7 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
     """Write the results of a matrix as one file.
 
     Raises:
-        BadValueError: No file was given.
+        BadValueError: No file was given, or one that is a folder.
         DataError: No matrix, no result, or parts that contradict each other.
     """
     from ..ladder.report import find_oracle, packed_oracle
@@ -389,7 +388,7 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
         raise BadValueError("bench: --pack needs --out FILE, such as results/mine.jsonl.gz.")
     results = read_parts(parts)
     say_left_out(results)
-    path = write_packed(results, Path(out))
+    path = write_packed(results, output_file(out))
     say(f"results     {path} ({path.stat().st_size:,} bytes)")
     oracle = find_oracle(parts) if is_ladder(results.suite) else None
     if oracle is not None:

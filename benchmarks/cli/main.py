@@ -26,7 +26,7 @@ from ...envs.core.errors import (
 from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
-from .arguments import expand_dotted
+from .arguments import expand_dotted, refuse_empty
 from .words import (
     hide_empty_defaults,
     in_plain_words,
@@ -211,6 +211,7 @@ def run_command(name: str, words: Sequence[str]) -> None:
                 prog=f"turngym {asked}",
                 description=_description(options, about),
             )
+        refuse_empty(command)
         module.run(command)
 
 

@@ -123,6 +123,16 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert not elsewhere.exists()
 
 
+def test_results_are_packed_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder was "FOLDER.part: cannot be used"."""
+    filled(tmp_path / "out", tiny(), lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    words = ["bench", "--pack", str(tmp_path / "out"), "--out"]
+    assert main([*words, str(tmp_path)]) == REFUSED
+    assert f"{tmp_path}: is a folder; expected a file to write" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "new" / "mine.jsonl.gz")]) == 0
+    assert (tmp_path / "new" / "mine.jsonl.gz").is_file()
+
+
 @pytest.mark.parametrize(
     ("suite", "says"),
     [
