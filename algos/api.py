@@ -105,7 +105,14 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     if warm_start:
         made.check(text_env(env.prototype))  # before minutes of imitation
         how = WarmStartSettings(episodes=warm_start, render=config.render)
-        imitated = imitate(start, env, how, report, device=config.device)
+        imitated = imitate(
+            start,
+            env,
+            how,
+            report,
+            device=config.device,
+            gradient_checkpointing=config.learner.gradient_checkpointing,
+        )
         config = dataclasses.replace(config, model=str(imitated.folder), warm_start=imitated.record)
     name = run_name(recipe, env_id, env.settings, model or "starter", config.seed)
     folder = Path("runs") / name if run_dir is None else run_dir

@@ -11,10 +11,21 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...envs.core.errors import DataError
-from .evaluate import UNSCORED, EvalSet, Evaluation
+from .evaluate import UNSCORED, Evaluation
 from .result import SetScore
+from .set_content import SetContent
 
 SOLVED = "solved"
+_OPTIONAL = (
+    "model",
+    "dialect",
+    "settings",
+    "tasks_digest",
+    "files",
+    "episodes",
+    "greedy_episodes",
+)
+"""Fields that a row does not have in files where they are None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +99,8 @@ class ScoreRow(BaseModel):
         max_tokens: Maximum tokens of an action or a reply; None for agents that write none, and in
             older files.
         tasks_digest: Hash of the tasks' ids and contents; None where there are no episodes.
+        files: Hash of the contents of the files that a setting names, by setting; None in older
+            files.
         score: The means.
         episodes: The tasks in their order, one episode each. None in older files, and for parts of
             a set and means over several, whose episodes stand with the whole sets.
@@ -103,6 +116,7 @@ class ScoreRow(BaseModel):
     seed: int | None = None
     max_tokens: int | None = None
     tasks_digest: str | None = None
+    files: Mapping[str, str] | None = None
     score: SetScore
     episodes: tuple[TaskOutcome, ...] | None = None
     greedy_episodes: tuple[TaskOutcome, ...] | None = None
@@ -143,8 +157,7 @@ class ScoreRow(BaseModel):
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as it stands in a file."""
-        optional = ("model", "dialect", "settings", "tasks_digest", "episodes", "greedy_episodes")
-        absent = {name for name in optional if getattr(self, name) is None}
+        absent = {name for name in _OPTIONAL if getattr(self, name) is None}
         row = self.model_dump(mode="json", by_alias=True, exclude=absent)
         score, episodes = row.pop("score"), row.pop("episodes", None)
         greedy = row.pop("greedy_episodes", None)
@@ -209,13 +222,6 @@ def read_score_rows(path: Path) -> list[ScoreRow]:
     return [ScoreRow.from_json(row, f"{path}, row {i}") for i, row in enumerate(rows, start=1)]
 
 
-def settings_of(what: EvalSet) -> dict[str, Any]:
-    """Return the settings that a set's environment was made with, as JSON keeps them."""
-    spec = what.base_env.spec
-    kwargs = spec.kwargs if spec is not None else {}
-    return json.loads(json.dumps(kwargs, default=str))
-
-
 def outcomes_of(evaluation: Evaluation) -> tuple[TaskOutcome, ...]:
     """Return what became of every task of an evaluation, in one way of decoding."""
     return tuple(
@@ -231,26 +237,21 @@ def outcomes_of(evaluation: Evaluation) -> tuple[TaskOutcome, ...]:
     )
 
 
-def score_rows(
-    played: Played,
-    evaluation: Evaluation,
-    settings: Mapping[str, Any],
-    tasks_digest: str | None,
-) -> list[ScoreRow]:
+def score_rows(played: Played, evaluation: Evaluation, content: SetContent) -> list[ScoreRow]:
     """Return the row of a set with its episodes, then those of its parts without.
 
     Args:
         played: How the agent was scored.
         evaluation: The set.
-        settings: Settings of its environment.
-        tasks_digest: Hash of its tasks, where it is known.
+        content: What it was scored on.
     """
     whole, *parts = evaluation.scores()
-    about = {**played.fields(), "settings": settings}
+    about = {**played.fields(), "settings": content.settings}
     greedy = None if evaluation.greedy is None else outcomes_of(evaluation.greedy)
     first = ScoreRow(
         **about,
-        tasks_digest=tasks_digest,
+        tasks_digest=content.tasks_digest,
+        files=content.files or None,
         score=whole,
         episodes=outcomes_of(evaluation),
         greedy_episodes=greedy,

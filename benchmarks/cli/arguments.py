@@ -25,13 +25,14 @@ RunDir = Annotated[str | None, tyro.conf.arg(aliases=("--out",))]
 """The folder of a run, which other commands call what they write to."""
 GROUPS = ("env", "recipe")
 _HIGHEST_PORT = 65535
+_MAX_WORKERS = 1024
 
 
 def expand_dotted(words: Sequence[str]) -> list[str]:
     """Turn ``--env.hops 2`` and ``--env.hops=2`` into ``--env-arg hops=2``; ``--recipe.`` alike.
 
     Raises:
-        BadValueError: A dotted option without a value.
+        BadValueError: A dotted option without a name or a value.
     """
     out: list[str] = []
     rest = list(words)
@@ -41,6 +42,8 @@ def expand_dotted(words: Sequence[str]) -> list[str]:
         if not (word.startswith("--") and dot and group in GROUPS):
             out.append(word)
             continue
+        if not key.partition("=")[0]:
+            raise BadValueError(f"{word}: expected the name of a setting after the dot.")
         if "=" not in key:
             if not rest or rest[0].startswith("--"):
                 raise BadValueError(f"{word}: expected a value after it, as in {word} 2.")
@@ -166,6 +169,38 @@ def refuse_without(command: DataclassInstance, needed: str, names: Collection[st
         raise BadValueError(f"{_and(wrong)} {'need' if len(wrong) > 1 else 'needs'} {needed}.")
 
 
+def refuse_empty(command: DataclassInstance) -> None:
+    """Refuse options that were given an empty text, as a shell variable that is not set gives it.
+
+    An empty path is the working folder, and an empty name one that nothing has.
+
+    Raises:
+        BadValueError: One is empty, or nothing but blanks.
+    """
+    given = set(_given_options(command))
+    needed = {f.name for f in fields(command) if f.default is f.default_factory is MISSING}
+    given |= {at for at in _all_options(command) if at[0] in needed}
+    for at, value in _leaves(command):
+        texts = value if isinstance(value, tuple) else (value,)
+        if at in given and any(isinstance(text, str) and not text.strip() for text in texts):
+            raise BadValueError(
+                f"{at[1]}: was given an empty text; expected a value after it, or leave it out. Is "
+                "a variable of the shell not set?"
+            )
+
+
+def check_workers(count: int) -> int:
+    """Return a number of processes.
+
+    Raises:
+        BadValueError: Less than one, or more than a machine starts.
+    """
+    if not 1 <= count <= _MAX_WORKERS:
+        least = "at least 1" if count < 1 else f"at most {_MAX_WORKERS:,}, a process each"
+        raise BadValueError(f"--workers {count}: expected {least}.")
+    return count
+
+
 def _given_options(command: DataclassInstance) -> list[tuple[str, str]]:
     """Return the fields that differ from their defaults, each with its option."""
     usual = {}
@@ -191,12 +226,13 @@ def _leaves(
     hints = get_type_hints(type(options), include_extras=True)
     for field in fields(options):
         value, option = getattr(options, field.name), prefix + field.name.replace("_", "-")
+        marks = getattr(hints[field.name], "__metadata__", ())
         if is_dataclass(value) and not isinstance(value, type):
-            marks = getattr(hints[field.name], "__metadata__", ())
             flat = any(getattr(mark, "name", None) == "" for mark in marks)
             yield from _leaves(value, prefix if flat else f"{option}.")
         else:
-            yield (field.name, option), value
+            place = tyro.conf.Positional in marks
+            yield (field.name, field.name.upper() if place else option), value
 
 
 def _and(options: Sequence[str]) -> str:

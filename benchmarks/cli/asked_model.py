@@ -55,11 +55,16 @@ class ModelOptions:
 
 
 def check_model_options(names: tuple[str, ...], asked: ModelOptions) -> None:
-    """Refuse options that do not fit together, before anything is loaded.
+    """Refuse agents and options that do not fit together, before anything is loaded.
 
     Raises:
-        BadValueError: No model for a prompting agent, two of them, or one that nobody asks.
+        BadValueError: No model for a prompting agent, two of them, or one that nobody asks; an
+            agent that is named twice, or none.
     """
+    if not names:
+        raise BadValueError("--agent: names no agent; expected one or more after it.")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadValueError(f"--agent: {twice} is named twice; it would be scored the same twice.")
     mine = [name for name in names if name in ASKING]
     given = asked.model is not None or asked.endpoint is not None
     if mine and not given:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rich.markup import escape
+
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.utils.system import count_cores
-from .arguments import Repeated, refuse_others
+from .arguments import Repeated, check_workers, output_file, refuse_others
 from .tables import plain_table, say, table_console
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..ladder.families import Family
     from ..ladder.oracle.forecast import Oracle
+    from ..matrix.board import Board
     from ..matrix.executors import Executor
     from ..matrix.matrix_files import MatrixFiles
     from ..matrix.results import Results
@@ -44,8 +47,9 @@ class Command:
     """Fill the benchmark matrix, report or pack it, write its guide, or measure speed.
 
     The same command again keeps what is finished, resumes what was interrupted and tries again what
-    failed; it ends with status 1 where a cell failed. A matrix may be filled in parts, on several
-    machines: --report and --pack merge parts of one suite.
+    failed; it ends with status 1 where a cell failed, a column has no start, or every cell was
+    refused. A matrix may be filled in parts, on several machines: --report and --pack merge parts
+    of one suite.
 
     Attributes:
         suite: quick (everything, micro size, minutes), standard (small models that learn), lm
@@ -149,7 +153,7 @@ def fill(command: Command, suite: Suite) -> None:
     Raises:
         BadValueError: The machine, or the folder, does not fit the suite.
         UnknownNameError: A recipe or an environment that is not registered.
-        SystemExit: With status 1, when a cell failed.
+        SystemExit: With status 1, when a cell failed, a column has no start, or no cell finished.
     """
     from ...algos.recipes.registry import find_recipe
     from ...envs.core.registration import find_environment
@@ -178,9 +182,32 @@ def fill(command: Command, suite: Suite) -> None:
     for line in other_plugins(board.results.values()):
         say(line)
     report([out], out, command.baseline)
-    if found["failed"]:
-        say("failed cells have their reasons in the report; the same command tries them again")
+    if problems := say_problems(board):
+        for line in problems:
+            say(escape(line))
         raise SystemExit(1)
+
+
+def say_problems(board: Board) -> list[str]:
+    """Return what is wrong with a matrix that was filled: nothing where single cells are refused.
+
+    A recipe that does not go with an environment is refused, which belongs to a matrix; a column
+    without a start, or a matrix without a score, does not.
+    """
+    found, lines = board.counts(), []
+    if found["failed"]:
+        lines.append(
+            "failed cells have their reasons in the report; the same command tries them again"
+        )
+    for name, stopped in board.no_start.items():
+        cells = f"{stopped} cell{'s' * (stopped != 1)}"
+        lines.append(f"column {name} has no start, which stopped {cells}; why is in the report")
+    if not lines and found["refused"] == len(board.cells):
+        lines.append(
+            f"no cell ran: every one was refused ({len(board.cells)} in all), for the reasons in "
+            "the report; correct the suite, or choose other cells with --only"
+        )
+    return lines
 
 
 def ask_oracle(command: Command, suite: Suite) -> None:
@@ -239,9 +266,8 @@ def executor(command: Command, out: Path, gpus: list[str]) -> Executor:
     from ..matrix.layout import Layout
 
     cores = count_cores()
-    workers = command.workers if command.workers is not None else (len(gpus) or cores)
-    if workers < 1:
-        raise BadValueError(f"--workers {workers}: expected at least 1.")
+    asked = command.workers if command.workers is not None else (len(gpus) or cores)
+    workers = check_workers(asked)
     if command.executor == "ray":
         from ..matrix.ray_executor import RayExecutor
 
@@ -351,7 +377,7 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
     """Write the results of a matrix as one file.
 
     Raises:
-        BadValueError: No file was given.
+        BadValueError: No file was given, or one that is a folder.
         DataError: No matrix, no result, or parts that contradict each other.
     """
     from ..ladder.report import find_oracle, packed_oracle
@@ -362,7 +388,7 @@ def pack(parts: Sequence[Path], out: str | None) -> None:
         raise BadValueError("bench: --pack needs --out FILE, such as results/mine.jsonl.gz.")
     results = read_parts(parts)
     say_left_out(results)
-    path = write_packed(results, Path(out))
+    path = write_packed(results, output_file(out))
     say(f"results     {path} ({path.stat().st_size:,} bytes)")
     oracle = find_oracle(parts) if is_ladder(results.suite) else None
     if oracle is not None:

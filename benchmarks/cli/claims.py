@@ -14,7 +14,7 @@ from rich.progress import track
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError
 from ...envs.utils.system import count_cores
-from .arguments import Repeated, refuse_others
+from .arguments import Repeated, check_workers, output_file, refuse_others
 from .tables import plain_table, say
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ MODES: Mapping[str, tuple[str, ...]] = {
 class Command:
     """Test the papers' headline statements at small scale, and report which are reproduced.
 
-    The same command again keeps what is finished and resumes what was interrupted. With --null the
-    exit status is 1 when a rate is out of bounds.
+    The same command again keeps what is finished and resumes what was interrupted. The exit status
+    is 1 where a run failed, and with --null when a rate is out of bounds.
 
     Attributes:
         only: Name of a claim, repeatable; left out: all.
@@ -67,7 +67,7 @@ def run(command: Command) -> None:
     Raises:
         BadValueError: Options that exclude each other, or a number out of range.
         UnknownNameError: No such claim.
-        SystemExit: With status 1, when a rate of --null is out of bounds.
+        SystemExit: With status 1, when a run failed or a rate of --null is out of bounds.
     """
     from ..claims.catalogue import find_claims
 
@@ -88,7 +88,7 @@ def run(command: Command) -> None:
     elif command.packed is not None:
         raise BadValueError("--packed is read by claims --report.")
     elif command.pack is not None:
-        pack(Path(command.out).expanduser(), Path(command.pack).expanduser())
+        pack(Path(command.out).expanduser(), output_file(command.pack))
     else:
         run_all(command, claims)
 
@@ -98,15 +98,14 @@ def run_all(command: Command, claims: list[Claim]) -> None:
 
     Raises:
         BadValueError: Less than one worker, or no seeds.
+        SystemExit: With status 1, when a run failed.
     """
     from ..claims.run import run_claims
     from ..matrix.executors import ProcessExecutor
     from ..matrix.progress_view import view
 
     cores = count_cores()
-    workers = cores if command.workers is None else command.workers
-    if workers < 1:
-        raise BadValueError(f"--workers {workers}: expected at least 1.")
+    workers = check_workers(cores if command.workers is None else command.workers)
     out = Path(command.out).expanduser()
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))}
 
@@ -114,8 +113,19 @@ def run_all(command: Command, claims: list[Claim]) -> None:
         say(escape(line))
 
     executor = ProcessExecutor(workers, out / "logs", (), threads)
-    run_claims(claims, out, command.seeds, executor, view, show)
+    outcomes = run_claims(claims, out, command.seeds, executor, view, show)
     report(out)
+    failed = [
+        outcome.claim.name
+        for outcome in outcomes
+        if not outcome.arms or any(arm.problem for arm in outcome.arms)
+    ]
+    if failed:
+        say(
+            f"runs of {', '.join(failed)} failed, for the reasons in the report; the same command "
+            "tries them again"
+        )
+        raise SystemExit(1)
 
 
 def list_claims(claims: list[Claim]) -> None:

@@ -17,7 +17,14 @@ from ...algos.evaluation.defaults import MAX_TOKENS
 from ...envs.core.errors import BadValueError
 from ...envs.utils.system import count_cores
 from ..runtime.threads import prepare
-from .arguments import Repeated, make_folder, pairs, refuse_others, refuse_without
+from .arguments import (
+    Repeated,
+    check_workers,
+    make_folder,
+    pairs,
+    refuse_others,
+    refuse_without,
+)
 from .env_options import Environment, EnvOptions, env_config
 from .model_options import STARTER, Sampler, measured_start
 from .tables import plain_table, say, table_console
@@ -267,10 +274,7 @@ def workers(command: Command) -> int:
     Raises:
         BadValueError: Less than one.
     """
-    count = count_cores() if command.truth.workers is None else command.truth.workers
-    if count < 1:
-        raise BadValueError(f"--workers {count}: expected at least 1.")
-    return count
+    return check_workers(count_cores() if command.truth.workers is None else command.truth.workers)
 
 
 def show(report: CreditReport) -> None:
@@ -312,7 +316,7 @@ def measure_matrix(command: Command, results: str) -> None:
     """Measure the columns of a matrix that have no report yet.
 
     Raises:
-        BadValueError: Columns that could not be measured.
+        BadValueError: Columns that could not be measured, or a folder that cannot be made.
     """
     from ..matrix.matrix_files import read_parts
     from ..microscope.columns import ColumnSettings, plan_columns
@@ -325,7 +329,10 @@ def measure_matrix(command: Command, results: str) -> None:
     ).expanduser()
     settings = ColumnSettings(**vars(command.columns))
     ats = tuple(dict.fromkeys(command.at))
+    if not ats:
+        raise BadValueError("--at: names no policy; expected start, halfway or both.")
     jobs = plan_columns(read_parts([Path(results)]), command.only, ats, out, settings)
+    make_folder(out)  # refused now where it is a file, not after a column was measured
     say(f"{len(jobs)} columns and policies in {escape(str(out))}")
     sweep = run_sweep(jobs, workers(command), lambda line: say(escape(line)))
     say(f"{len(sweep.measured)} measured, {len(sweep.kept)} were there before")
@@ -366,6 +373,8 @@ def compare(results: str, reports: Sequence[str], out: str | None = None) -> Non
     console.print(table)
     for order in found.orders:
         say(order_line(order))
+    for doubt in found.doubts:
+        say(escape(f"careful: {doubt}"))
     if out is not None:
         for path in write_comparison(found, Path(out)):
             say(escape(str(path)))

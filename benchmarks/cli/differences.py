@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from ...algos.evaluation.evaluate import EvalSet
-from ...algos.evaluation.score_rows import Played, ScoreRow, read_score_rows, settings_of
+from ...algos.evaluation.score_rows import Played, ScoreRow, read_score_rows
+from ...algos.evaluation.set_content import SetContent, say_other_settings
 from ...algos.evaluation.task_pairs import (
     TaskDifference,
     common_ways,
@@ -21,7 +21,7 @@ from ...algos.evaluation.task_pairs import (
     why_apart,
 )
 from ...envs.core.errors import BadValueError, DataError
-from .tables import difference_table, escape, short_name
+from .tables import difference_table, escape, short_names
 
 EARLIER = " (earlier)"
 """Stands after the names of agents that the file of --against scored."""
@@ -33,7 +33,6 @@ MEANING = (
     "them, so they decide nothing about algorithms: see docs/comparisons.md."
 )
 """What stands under every table of differences."""
-_NOT_GIVEN = object()
 MANY = "p are not corrected for the number of comparisons."
 
 
@@ -78,21 +77,13 @@ def check_against(file: str | None, out: Path | None, *, per_task: bool) -> None
         )
 
 
-def known_digest(what: EvalSet) -> str | None:
-    """Return a hash of a set's tasks, None where their contents have no stable form."""
-    try:
-        return what.tasks_digest()
-    except BadValueError:
-        return None
-
-
-def open_earlier(file: str, sets: Sequence[EvalSet], digests: Sequence[str | None]) -> Earlier:
+def open_earlier(file: str, sets: Sequence[EvalSet], contents: Sequence[SetContent]) -> Earlier:
     """Read the file of ``--against``.
 
     Args:
         file: The file.
         sets: What is scored now.
-        digests: Hash of each set's tasks.
+        contents: What each of them is scored on.
 
     Raises:
         DataError: No such file, or none of `turngym eval --out` that has episodes.
@@ -107,7 +98,7 @@ def open_earlier(file: str, sets: Sequence[EvalSet], digests: Sequence[str | Non
             "kept what became of every task; evaluate these agents again with --out."
         )
     found = []
-    for what, digest in zip(sets, digests, strict=True):
+    for what, content in zip(sets, contents, strict=True):
         env = what.base_env.name
         same = [row for row in whole if row.score.env_id == env]
         if not same:
@@ -121,17 +112,20 @@ def open_earlier(file: str, sets: Sequence[EvalSet], digests: Sequence[str | Non
                 "same split with --split, or the same names with --eval-data."
             )
         for row in mine:
-            if why := _why_other(row, what, digest):
+            if why := _why_other(row, what, content):
                 raise BadValueError(f"{where}: {row.agent} on {what.name}: {why}.")
         found += mine
     return Earlier(file=file, rows=found)
 
 
-def _why_other(row: ScoreRow, what: EvalSet, digest: str | None) -> str:
+def _why_other(row: ScoreRow, what: EvalSet, content: SetContent) -> str:
     """Return what an earlier row has otherwise than a set that is scored now; empty if nothing."""
     if row.score.split != what.split:
         return f"split {row.score.split} there and {what.split} here"
-    if row.settings is not None and (other := _other_settings(row.settings, settings_of(what))):
+    files = row.files or {}, content.files
+    if row.settings is not None and (
+        other := say_other_settings(row.settings, content.settings, content.defaults, files)
+    ):
         return f"the environment's settings differ: {other}"
     if row.seed is not None and row.seed != what.seed:
         return f"seed {row.seed} there and {what.seed} here; give --seed {row.seed}"
@@ -140,16 +134,10 @@ def _why_other(row: ScoreRow, what: EvalSet, digest: str | None) -> str:
     if other := first_other(here, there):
         advice = f"; give --n {len(there)}" if len(here) != len(there) else ""
         return f"other tasks: {other}{advice}"
-    if None not in (row.tasks_digest, digest) and row.tasks_digest != digest:
+    digests = row.tasks_digest, content.tasks_digest
+    if None not in digests and digests[0] != digests[1]:
         return "other tasks: their ids are the same, and their contents are not"
     return ""
-
-
-def _other_settings(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    pairs = {n: [side.get(n, _NOT_GIVEN) for side in (there, here)] for n in {*there, *here}}
-    differ = [(name, *pair) for name, pair in sorted(pairs.items()) if pair[0] != pair[1]]
-    said = [(n, *("not given" if x is _NOT_GIVEN else repr(x) for x in two)) for n, *two in differ]
-    return ", ".join(f"{name} is {a} there and {b} here" for name, a, b in said)
 
 
 def check_comparable(earlier: Earlier, agents: Sequence[Played]) -> None:
@@ -183,14 +171,14 @@ def show_differences(
     """
     found: list[tuple[tuple[str, str, str], TaskDifference]] = []
     apart: list[str] = []
-    for ours, theirs, other in _matched(rows, earlier):
-        name = ours.score.name
+    short = short_names(row.agent for row in (*rows, *(earlier.rows if earlier else ())))
+    for ours, theirs, when in _matched(rows, earlier):
+        name, mine, other = ours.score.name, short[ours.agent], short[theirs.agent] + when
         if why := why_apart(ours.played, theirs.played):
-            apart.append(f"{short_name(ours.agent)} less {other} on {name}: {why}.")
+            apart.append(f"{mine} less {other} on {name}: {why}.")
         for ways in pair_ways(ours, theirs):
             label = f"{name}, {_decoding(ways.how)}" if ways.how else name
-            names = short_name(ours.agent), other, label
-            found.append((names, compare_outcomes(ways.ours, ways.theirs)))
+            found.append(((mine, other, label), compare_outcomes(ways.ours, ways.theirs)))
     if not (found or apart):
         return
     console.print()
@@ -198,22 +186,46 @@ def show_differences(
         console.print(difference_table(found))
     if earlier is not None:
         console.print(escape(f"Earlier: {earlier.file}."), highlight=False, style="dim")
+        for line in say_contradictions(rows, earlier):
+            console.print(escape(line), highlight=False)
     for line in apart:
         console.print(escape(f"Left out: {line}"), highlight=False, style="dim")
     many = f" {MANY}" if len(found) > 1 else ""
     console.print(MEANING + many, highlight=False, style="dim")
 
 
+def say_contradictions(rows: Sequence[ScoreRow], earlier: Earlier) -> list[str]:
+    """Return a line on every scripted agent that has other outcomes here than it had there.
+
+    It asks no model, so on the same tasks with the same seed it does the same, unless the
+    environment or the agent is not what it was.
+    """
+    lines = []
+    for ours in rows:
+        scripted = (ours.score.temperature, ours.max_tokens, ours.model) == (None, None, None)
+        for theirs in earlier.of(ours.score.name) if scripted else ():
+            pairs = zip(ours.episodes or (), theirs.episodes or (), strict=True)
+            differ = sum((a.success, a.return_) != (b.success, b.return_) for a, b in pairs)
+            if theirs.agent == ours.agent and ours.played == theirs.played and differ:
+                lines.append(
+                    f"Contradiction: {ours.agent} on {ours.score.name} has other outcomes than it "
+                    f"had there, of {differ} of {len(ours.episodes or ())} tasks, with the same "
+                    "tasks, settings and seed. The environment or the agent has changed since, and "
+                    "the other differences may be due to that: evaluate those agents again."
+                )
+    return lines
+
+
 def _matched(
     rows: Sequence[ScoreRow], earlier: Earlier | None
 ) -> Iterator[tuple[ScoreRow, ScoreRow, str]]:
-    """Yield who is compared with whom: our row, the other one, and the other one's name."""
+    """Yield who is compared with whom: our row, the other one, and what its name ends in."""
     for name in dict.fromkeys(row.score.name for row in rows):
         first, *later = [row for row in rows if row.score.name == name]
         for row in later:
-            yield row, first, short_name(first.agent)
+            yield row, first, ""
         for row, other in product([first, *later], earlier.of(name) if earlier else ()):
-            yield row, other, short_name(other.agent) + EARLIER
+            yield row, other, EARLIER
 
 
 def _decoding(how: str) -> str:

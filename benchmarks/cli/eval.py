@@ -42,7 +42,8 @@ from ...algos.evaluation.evaluate import (
 )
 from ...algos.evaluation.planning import Planning
 from ...algos.evaluation.prompting import Prompted
-from ...algos.evaluation.score_rows import Played, ScoreRow, score_rows, settings_of
+from ...algos.evaluation.score_rows import Played, ScoreRow, score_rows
+from ...algos.evaluation.set_content import content_of
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.env import TextEnv
@@ -55,7 +56,6 @@ from .differences import (
     Earlier,
     check_against,
     check_comparable,
-    known_digest,
     open_earlier,
     show_differences,
 )
@@ -165,8 +165,8 @@ def run(command: Command) -> None:
     made = [config.make() for config in configs]
     sets = [EvalSet(name=s.name, env=s.env, split=s.split, n=s.n, seed=command.seed) for s in made]
     keeps = out is not None or command.against is not None
-    digests = [known_digest(what) if keeps else None for what in sets]
-    earlier = None if command.against is None else open_earlier(command.against, sets, digests)
+    contents = [content_of(what, deep=keeps) for what in sets]
+    earlier = None if command.against is None else open_earlier(command.against, sets, contents)
     agents = [(name, _find_agent(name, sets)) for name in command.agent]
     check_sampling(
         [agent for _, agent in agents],
@@ -193,8 +193,8 @@ def run(command: Command) -> None:
     by_task: dict[str, list[Evaluation]] = {}
     for (name, agent), mine in zip(agents, about, strict=True):
         evaluations = by_task[name] = _evaluate(agent, sets, command, report, asked)
-        for evaluation, what, digest in zip(evaluations, sets, digests, strict=True):
-            rows += score_rows(mine, evaluation, settings_of(what), digest)
+        for evaluation, content in zip(evaluations, contents, strict=True):
+            rows += score_rows(mine, evaluation, content)
             failed += _report_failures(name, evaluation, report)
         if len(evaluations) > 1:
             rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))

@@ -26,7 +26,7 @@ from ...envs.core.errors import (
 from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
-from .arguments import expand_dotted
+from .arguments import expand_dotted, refuse_empty
 from .words import (
     hide_empty_defaults,
     in_plain_words,
@@ -202,14 +202,16 @@ def run_command(name: str, words: Sequence[str]) -> None:
             listed = "" if single else f"{subcommand_list(asked, options, about)}\n\n{rest}"
             _print(listed or whole_help(asked, options, start, rest))
             return
+        asked, options, words = _split_subcommand(name, words, module.Command)
         with plain_errors():
             command = tyro.cli(
-                module.Command,
+                options,
                 **({} if start is None else {"default": start}),
                 args=words,
-                prog=f"turngym {name}",
-                description=_description(module.Command, about),
+                prog=f"turngym {asked}",
+                description=_description(options, about),
             )
+        refuse_empty(command)
         module.run(command)
 
 
@@ -222,6 +224,25 @@ def _asked_for(name: str, words: Sequence[str], command: Any) -> tuple[str, Any]
     kinds = subcommands(command)
     named = next((word for word in words if word in kinds), "")
     return (f"{name} {named}", kinds[named]) if named else (name, command)
+
+
+def _split_subcommand(
+    name: str, words: Sequence[str], command: Any
+) -> tuple[str, Any, Sequence[str]]:
+    """Return what is run, its options, and its words: the subcommand's where one comes first.
+
+    Read as a command of its own, a subcommand's wrong options point to its own help.
+
+    Raises:
+        UnknownNameError: There is no such subcommand.
+    """
+    kinds = subcommands(command)
+    if not kinds or not words or words[0].startswith("-"):
+        return name, command, words
+    if words[0] not in kinds:
+        advice = f"`turngym {name} --help` has a line on each."
+        raise UnknownNameError("subcommand", words[0], kinds, f"turngym {name}", advice=advice)
+    return f"{name} {words[0]}", kinds[words[0]], words[1:]
 
 
 @contextmanager

@@ -88,7 +88,7 @@ Warmth = Annotated[WarmStartOptions, tyro.conf.arg(name="")]
 """The options of a warm start, without a prefix."""
 
 
-def warmed(
+def warmed(  # noqa: PLR0913 - what a warm start depends on
     options: WarmStartOptions,
     model: str,
     env: EnvConfig,
@@ -96,8 +96,18 @@ def warmed(
     *,
     device: str = "auto",
     render: Style = "auto",
+    gradient_checkpointing: bool = False,
 ) -> WarmModel | None:
     """Return the model after the warm start that the options ask for, None where they ask for none.
+
+    Args:
+        options: The options.
+        model: Folder or hub name of the model.
+        env: The environment.
+        report: Shows the progress.
+        device: Where the model learns.
+        render: How text becomes tokens.
+        gradient_checkpointing: Compute layers again in place of keeping what they computed.
 
     Raises:
         BadValueError: The environment has nothing to imitate.
@@ -107,7 +117,9 @@ def warmed(
     from ...algos.training.supervised.warm_start import warm_start
 
     settings = warm_start_settings(options, render)
-    made = warm_start(model, env, settings, report, device=device)
+    made = warm_start(
+        model, env, settings, report, device=device, gradient_checkpointing=gradient_checkpointing
+    )
     report.note(f"after {options.warm_start} episodes of the expert: {made.folder}")
     give_memory_back()  # the run that follows has other tensors than the imitation had
     return made

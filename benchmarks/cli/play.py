@@ -71,7 +71,13 @@ PLAYS = Path("runs") / "plays"
 
 
 def run(command: Command) -> None:
-    """Play one episode."""
+    """Play one episode.
+
+    Raises:
+        BadValueError: A seed that no episode has, or an option that does not fit the agent.
+    """
+    if not 0 <= command.seed < 2**63 - 1:  # an example action is played with the next one
+        raise BadValueError(f"--seed {command.seed}: expected a number from 0 to 2**63 - 2.")
     config = env_config(command.env, command.env_options)
     env = config.make()
     console = PlainConsole()

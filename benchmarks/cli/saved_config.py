@@ -50,7 +50,12 @@ def read_options(file: str, given: Mapping[str, str] = MappingProxyType({})) -> 
         options = _options(found, str(path))
         _check_said(found, options, given, str(path))
         return options
-    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+    except KeyError as error:
+        raise DataError(
+            f"--config: {path} is no configuration of a run: it has no {error.args[0]!r}; expected "
+            f"the {CONFIG} that `turngym train` wrote."
+        ) from error
+    except (TypeError, AttributeError, ValidationError) as error:
         raise DataError(f"--config: {path} is no configuration of a run: {error!r}.") from error
 
 

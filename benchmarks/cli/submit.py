@@ -150,6 +150,25 @@ class Source:
     env_id: str = ""
 
 
+def check_sources(command: Command) -> None:
+    """Refuse an entry of nothing, and budgets that no track has.
+
+    Raises:
+        BadValueError: No source, or a budget below 0.
+    """
+    if not command.sources:
+        raise BadValueError(
+            "submit: names nothing to play; expected a model, a scripted agent or a file of "
+            "transcripts, as in turngym submit expert."
+        )
+    for option, amount in (
+        ("--budget-tokens", command.budget_tokens),
+        ("--budget-calls", command.budget_calls),
+    ):
+        if amount is not None and amount < 0:
+            raise BadValueError(f"{option} {amount}: expected 0 or more.")
+
+
 def run(command: Command) -> None:
     """Play, pack, sign.
 
@@ -159,6 +178,7 @@ def run(command: Command) -> None:
     """
     if command.board != "algorithms":
         refuse_without(command, "--board algorithms", ("budget_tokens", "budget_calls"))
+    check_sources(command)
     suite = load_suite(command.suite)
     out = new_folder(command.out)
     key = None if command.key is None else Path(command.key).expanduser()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box, markup
@@ -24,6 +24,8 @@ MEASURES = (("em", "EM"), ("f1", "F1"))
 COUNTS = ("agent errors", "context full")
 """Counts that stand in the table of scores where they are not all 0."""
 FILE_WIDTH = 120
+_NAME_WIDTH = 24
+"""Characters of a name in a table, where they tell it from the others."""
 TABLE_SETS = 4
 """Columns of a table of measures; more sets get more tables."""
 
@@ -141,10 +143,11 @@ def score_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     table.add_column("return (95 % CI)")
     if any(score.temperature is not None for _, score in rows):
         table.columns[1].header = "set, decoding"
+    names = short_names(agent for agent, _ in rows)
     for agent, whole in rows:
         for how, score in _ways(whole):
             table.add_row(
-                f"[bold]{escape(short_name(agent))}[/]",
+                f"[bold]{escape(names[agent])}[/]",
                 escape(whole.name) + how,
                 *(str(_count(score, head)) for head in counts),
                 *(f"{score.metrics[m]:.3f}" if m in score.metrics else "" for m, _ in measures),
@@ -213,8 +216,9 @@ def signed(number: float, digits: int) -> str:
 
 def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     """Return the environment's other metrics, a column per agent, set and way of decoding."""
+    names = short_names(agent for agent, _ in rows)
     columns = [
-        (escape(f"{short_name(agent)}\n{whole.name}") + how.replace(", ", "\n"), score)
+        (escape(f"{names[agent]}\n{whole.name}") + how.replace(", ", "\n"), score)
         for agent, whole in rows
         for how, score in _ways(whole)
     ]
@@ -235,9 +239,27 @@ def _count(score: Score, head: str) -> int:
     return getattr(score, head.replace(" ", "_"))
 
 
-def short_name(agent: str) -> str:
-    """Return the end of a path: its start says little and fills the table."""
-    return agent if len(agent) <= 24 else "…" + agent[-23:]
+def short_names(agents: Iterable[str]) -> dict[str, str]:
+    """Return the ends of names by name, long enough to tell them apart.
+
+    The start of a path says little and fills the table, but checkpoints of several runs have ends
+    in common.
+    """
+    known = list(dict.fromkeys(agents))
+    found = {}
+    for agent in known:
+        width = _NAME_WIDTH
+        others = [name for name in known if name != agent]
+        while width < len(agent) and any(
+            _end(name, width) == _end(agent, width) for name in others
+        ):
+            width += 8
+        found[agent] = _end(agent, width)
+    return found
+
+
+def _end(name: str, width: int) -> str:
+    return name if len(name) <= width else "…" + name[1 - width :]
 
 
 def board_table(board: Board) -> Table:

@@ -230,7 +230,15 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     )
     if command.warm.warm_start:  # what does not fit is refused before minutes of imitation
         recipe.check(text_env(env.prototype))
-    start = warmed(command.warm, model, env, report, device=settings.device, render=settings.render)
+    start = warmed(
+        command.warm,
+        model,
+        env,
+        report,
+        device=settings.device,
+        render=settings.render,
+        gradient_checkpointing=command.learner.gradient_checkpointing,
+    )
     if start is not None:
         note_cut_actions(start, settings.max_tokens, report)
         config = replace(config, model=str(start.folder), warm_start=start.record)

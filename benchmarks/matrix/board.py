@@ -27,7 +27,8 @@ OTHER_START = (
 class Board:
     """States and results of the requested cells, of their columns and learning rates.
 
-    Finished results in the folder are reused; everything else is computed.
+    Finished results in the folder are reused; everything else is computed. ``no_start`` has the
+    columns whose start could not be made, with the number of cells that this stopped.
 
     Args:
         suite: The suite.
@@ -42,6 +43,7 @@ class Board:
         self.searches: dict[tuple[str, str], SearchResult] = {}
         self.running: dict[str, tuple[Job, float]] = {}
         self._without_model: dict[str, ColumnResult] = {}
+        self.no_start: dict[str, int] = {}
         self.reused = 0
         self.began = time.monotonic()
         for cell in self.cells:
@@ -136,6 +138,7 @@ class Board:
             self.columns[name] = column
             return []
         waiting = [cell for cell in self._todo if cell.column == name]
+        self.no_start[name] = len(waiting)
         return self._without(waiting, column.state, f"no start: {column.reason}")
 
     def _same_start(self, name: str, made: ColumnResult) -> ColumnResult:

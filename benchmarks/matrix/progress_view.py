@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol, Self
 
 from rich.console import Console, Group
@@ -36,19 +36,19 @@ class View(Protocol):
 
 
 class Lines(View):
-    """Prints a line for every cell that ends."""
+    """Prints a line for every cell that ends; one for cells that lack the same, such as a start."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def show(self, board: Board, ended: Iterable[CellResult], slots: int) -> None:
         """Print the cells that ended."""
-        for result in ended:
+        for results in by_reason(ended):
             left = board.seconds_left(slots)
             rest = "" if left is None else f", about {clock(left)} left"
             self._console.print(
-                f"{len(board.results)} of {len(board.cells)}  {result.cell}: "
-                f"{describe_result(result)}{rest}",
+                f"{len(board.results)} of {len(board.cells)}  {name_cells(results)}: "
+                f"{describe_result(results[0])}{rest}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -135,6 +135,26 @@ def footer(board: Board, slots: int) -> str:
     making = f"; making the {', the '.join(before)}" if before else ""
     passed = clock(time.monotonic() - board.began)
     return f"[dim]success in %, budget used in % ▸[/]  {states}, {passed} passed{rest}{making}"
+
+
+def by_reason(ended: Iterable[CellResult]) -> list[list[CellResult]]:
+    """Put together the cells of a column that have no score for the same reason."""
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
+    for result in ended:
+        own = result.state == "finished" or not result.reason
+        place = result.cell.key if own else result.cell.column
+        groups.setdefault((place, result.state, result.reason), []).append(result)
+    return list(groups.values())
+
+
+def name_cells(results: Sequence[CellResult]) -> str:
+    """Return the cell of a result, or of several their column, row and number."""
+    cells = [result.cell for result in results]
+    if len(cells) == 1:
+        return str(cells[0])
+    rows = {cell.recipe for cell in cells}
+    where = f"{rows.pop()} on {cells[0].column}" if len(rows) == 1 else cells[0].column
+    return f"{where}, {len(cells)} cells"
 
 
 def describe_result(result: CellResult) -> str:

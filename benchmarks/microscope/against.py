@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from ...envs.core.errors import DataError
+from ...algos.evaluation.set_content import say_other_settings
+from ...envs.core.errors import DataError, UnknownNameError
+from ...envs.core.registration import default_settings
 from ...envs.utils.seed_tests import rank_correlation
 from ...leaderboard.schema.base import Form
 from ..matrix.report import write_pages
@@ -99,6 +102,7 @@ class Comparison(Form):
             stepped up to all seeds (Spearman and Brown); no correlation with areas can be expected
             beyond its root. None of one seed.
         orders: By policy and measure.
+        doubts: Where a study of its own is of something else than the column it is set beside.
     """
 
     format: int = 1
@@ -108,6 +112,7 @@ class Comparison(Form):
     refused: dict[str, dict[str, str]]
     area_reliability: float | None
     orders: list[Order]
+    doubts: list[str] = Field(default_factory=list)
 
 
 def compare_reports(results: str, reports: Sequence[str]) -> Comparison:
@@ -122,7 +127,8 @@ def compare_reports(results: str, reports: Sequence[str]) -> Comparison:
     """
     matrix = Results.read(Path(results))
     cells = read_cells(results, reports)
-    found = [CreditReport.read(path) for path in report_files(reports)]
+    files = report_files(reports)
+    found = [CreditReport.read(path) for path in files]
     places = [report.place for report in found if report.place is not None]
     return Comparison(
         suite=matrix.suite.name,
@@ -131,11 +137,47 @@ def compare_reports(results: str, reports: Sequence[str]) -> Comparison:
         refused={f"{p.column}, {p.at}": p.refused for p in places if p.refused},
         area_reliability=area_reliability(cells),
         orders=correlate(cells),
+        doubts=[
+            f"{path}: {doubt}"
+            for path, report in zip(files, found, strict=True)
+            for doubt in say_doubts(matrix, report, path)
+        ],
     )
+
+
+def say_doubts(matrix: Results, report: CreditReport, path: Path) -> list[str]:
+    """Return what a study of its own has otherwise than the column that it is set beside.
+
+    A study of :class:`MatrixPlace` has the column's settings and policy.
+    """
+    if report.place is not None:
+        return []
+    name = _column(matrix, report, path)
+    own = matrix.suite.column(name).settings
+    there = {key: value for key, value in report.env_settings.items() if key not in own}
+    said = []
+    if other := say_other_settings(there, {}, _defaults(report.env_id)):
+        said.append(f"settings that column {name} does not name: {other}")
+    start = matrix.columns.get(name)
+    if start is not None and start.start_digest not in ("", report.model_digest):
+        said.append(
+            f"measured the policy {report.model}, which is not what column {name} starts from"
+        )
+    return said
+
+
+def _defaults(env_id: str) -> dict[str, str]:
+    """Return the settings of an environment that are not given, as text; none of an unknown one."""
+    try:
+        return {name: str(value) for name, value in default_settings(env_id).items()}
+    except UnknownNameError:  # of a plugin that is not loaded
+        return {}
 
 
 def report_files(reports: Sequence[str]) -> list[Path]:
     """Return the files of these names: files, folders with one, or folders of such folders.
+
+    A file that several of the names lead to is there once.
 
     Raises:
         DataError: A folder without any.
@@ -152,7 +194,7 @@ def report_files(reports: Sequence[str]) -> list[Path]:
                 f"{path}: there is no {FILE} in it or below; `turngym credit` makes it."
             )
         files += inside
-    return files
+    return list({path.expanduser().resolve(): path for path in reversed(files)}.values())[::-1]
 
 
 def read_cells(results: str, reports: Sequence[str]) -> list[CreditCell]:
@@ -235,10 +277,11 @@ def _column(matrix: Results, report: CreditReport, path: Path) -> str:
         return place.column
 
     def agrees(column: SuiteEnv) -> bool:
-        given = report.env_settings
-        return column.id == report.env_id and all(
-            given.get(name) == str(value) for name, value in column.settings.items()
-        )
+        here = {name: str(value) for name, value in column.settings.items()}
+        there = {name: value for name, value in report.env_settings.items() if name in here}
+        return column.id == report.env_id and not say_other_settings(there, here, defaults)
+
+    defaults = _defaults(report.env_id)
 
     fitting = [c for c in matrix.suite.envs if c.name in matrix.envs and agrees(c)]
     if not fitting:

@@ -93,6 +93,10 @@ class StudySettings:
                 f"compared {self.compared}, reference {self.reference}; batches need their tokens, "
                 "and compared batches a reference."
             )
+        if self.resample == 1:
+            raise BadValueError(
+                "StudySettings.resample is 1; expected 0, or at least 2: one has no variance."
+            )
         if self.batches and self.resample:
             raise BadValueError("StudySettings.resample: groups are resampled, not batches; use 0.")
 

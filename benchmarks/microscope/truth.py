@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ...agents.engines.base import Completion
 from ...agents.scripted import text_env
-from ...algos.core.checks import check_choices, check_minimum
+from ...algos.core.checks import check_choices, check_seed
 from ...algos.core.forest import Group, Ids, Tree, Turn
 from ...algos.core.protocols import Start
 from ...algos.rollouts import EpisodeHandle, EpisodeRunner, seed_at
@@ -66,7 +66,7 @@ class TruthSettings:
     merge: bool = True
 
     def __post_init__(self) -> None:
-        check_minimum(self, noise=0)
+        check_seed(self, "noise")
         check_choices(self)
         if self.continuations < 4 or self.continuations % 4:
             raise BadValueError(

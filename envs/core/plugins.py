@@ -200,7 +200,12 @@ def _import(plugin: Plugin) -> None:
             f"--plugin {plugin.module}: there is no module {top!r}, neither installed nor in "
             f"{plugin.path}."
         )
-    import_module(plugin.module)
+    module = import_module(plugin.module)
+    if getattr(module, "__file__", None) is None and hasattr(module, "__path__"):
+        raise DataError(
+            f"--plugin {plugin.module}: is a folder without __init__.py, so nothing in it was run; "
+            f"expected a module: name one in it ({plugin.module}.NAME), or a file."
+        )
 
 
 def _run_file(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -282,6 +283,23 @@ def environment_class(env_id: str) -> type:
     """
     loaded: Any = load_env_creator(find_environment(env_id).entry_point)
     return loaded
+
+
+def default_settings(env_id: str) -> dict[str, Any]:
+    """Return the values of an environment's settings where they are not given.
+
+    Those of its constructor and of its row; a size that is left out is the row's first. A class
+    that takes any setting has those that it names.
+
+    Raises:
+        UnknownNameError: There is no such id; names the nearest.
+    """
+    row = find_environment(env_id)
+    given = inspect.signature(environment_class(env_id).__init__).parameters.values()
+    found = {one.name: one.default for one in given if one.default is not inspect.Parameter.empty}
+    if row.sizes and found.get("size", "") is None:
+        found["size"] = row.sizes[0]
+    return {**found, **row.kwargs}
 
 
 def resolve_id(name: str) -> str:

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,14 +69,16 @@ def warm_start(
     report: Reporter | None = None,
     *,
     device: str = "auto",
+    gradient_checkpointing: bool = False,
 ) -> WarmModel:
     """Return a model after it imitated the environment's expert, from the cache where it is there.
 
     The demonstrations are episodes of the split, in the model's own chat format, each seen once;
     the loss is the negative log-likelihood of the expert's action tokens (the recipe ``sft``). An
     interrupted imitation goes on where it stopped. The cache's key covers the model's weights, the
-    environment with its settings, what its expert does, and the settings; another tokenizer, chat
-    template or file of questions behind the same key makes a folder of its own.
+    environment with its settings, what its expert does, and the settings, but not how memory is
+    saved by computing again; another tokenizer, chat template or file of questions behind the same
+    key makes a folder of its own.
 
     Args:
         model: Folder or hub name of the model.
@@ -83,11 +86,13 @@ def warm_start(
         settings: How it is done.
         report: Shows the progress.
         device: Where the model learns.
+        gradient_checkpointing: As of :class:`LearnerSettings`; the model is the same up to
+            rounding, so it is no part of the key.
 
     Raises:
         BadValueError: The environment has no expert to imitate, or one that acts on what nobody is
             shown; no tasks in the split; several processes run; the imitation does not fit into
-            the device's memory.
+            the device's memory; layers that cannot be computed again.
         MemoryFullError: The memory was full on the way; names the setting that needs less.
         KeyboardInterrupt: After the state was saved.
     """
@@ -96,8 +101,8 @@ def warm_start(
     _check(base_env, rollout, settings)
     config = _configure(model, env, settings, rollout, device)
     weights = model_digest(model)
-    resolved = config.resolved(weights)
-    kept = {key: value for key, value in resolved.items() if key not in ("model", "device")}
+    plain = config.resolved(weights)
+    kept = {key: value for key, value in plain.items() if key not in ("model", "device")}
     talks = _play(env, settings, rollout.player)
     spoken = _spoken(talks, base_env)
     shown = digest_of((base_env.instructions, spoken))
@@ -112,10 +117,12 @@ def warm_start(
         _refuse_several_processes()
         refuse_oracle(talks, 0.0, env.id)
         work = root / f".running-{env.id}-{key}-{content[:8]}"
-        tokens = _imitate(config, work, draft, report or Silent())
+        learner = replace(config.learner, gradient_checkpointing=gradient_checkpointing)
+        how = replace(config, learner=learner)
+        tokens = _imitate(how, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
-        return {**about, "content": content, "settings": resolved, **tokens}
+        return {**about, "content": content, "settings": how.resolved(weights), **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
     gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory
@@ -219,10 +226,17 @@ def _own_names(config: TrainConfig) -> Iterator[None]:
         yield
     except (MemoryFullError, NoRoomError) as fault:
         now = config.learner.micro_batch_tokens
+        again = (
+            ""
+            if config.learner.gradient_checkpointing
+            else (
+                ", or train with gradient_checkpointing (--gradient-checkpointing), as it then does"
+            )
+        )
         what = (
             "warm start: the imitation of the expert does not fit into the memory; lower "
             f"micro_batch_tokens of the warm start (--warm-start-micro-batch-tokens "
-            f"{max(1, now // 2)}, was {now}). What did not fit: {fault.what}"
+            f"{max(1, now // 2)}, was {now}){again}. What did not fit: {fault.what}"
         )
         raise type(fault)(what) from fault
 

@@ -21,8 +21,8 @@ from turngym.algos.evaluation.score_rows import (
     outcomes_of,
     read_score_rows,
     score_rows,
-    settings_of,
 )
+from turngym.algos.evaluation.set_content import SetContent, content_of
 from turngym.envs.core.errors import DataError
 
 STATUSES = ("solved", "failed", "truncated", "env_error", "agent_error")
@@ -51,7 +51,8 @@ def evaluation(statuses: list[str], greedy: list[str] | None = None) -> Evaluati
 
 def rows_of_agent(done: Evaluation) -> list[ScoreRow]:
     played = Played(agent="a", seed=3, max_tokens=None, model="m", dialect="tags")
-    return score_rows(played, done, {"size": "micro"}, "abc")
+    content = SetContent(settings={"size": "micro"}, tasks_digest="abc", files={"corpus": "def"})
+    return score_rows(played, done, content)
 
 
 def through_a_file(rows: list[ScoreRow], folder: Path) -> list[ScoreRow]:
@@ -86,10 +87,11 @@ def test_every_task_is_kept_in_its_place(tmp_path: Path) -> None:
     assert written["greedy"]["episodes"][0]["success"] is False
     assert (written["seed"], written["max_tokens"], written["n"]) == (3, None, 3)
     assert (written["settings"], written["tasks_digest"]) == ({"size": "micro"}, "abc")
+    assert written["files"] == {"corpus": "def"}
     assert [part.score.name for part in parts] == ["dev, even", "dev, odd", "dev, mean of sets"]
     for part in parts:
         row = part.to_json()
-        assert not {"episodes", "tasks_digest"} & row.keys()
+        assert not {"episodes", "tasks_digest", "files"} & row.keys()
         assert "episodes" not in row["greedy"]
         assert row["seed"] == 3
     assert through_a_file([whole, *parts], tmp_path) == [whole, *parts]
@@ -112,7 +114,10 @@ def test_a_set_has_a_digest_of_its_tasks_and_its_settings() -> None:
         return EvalSet(name="dev", env=gym.make("Bandit-v0", **settings), split="dev", n=n)
 
     assert of(4).tasks_digest() == of(4).tasks_digest() != of(5).tasks_digest()
-    assert settings_of(of(4, size="micro")) == {"size": "micro"}
+    content = content_of(of(4, size="micro"))
+    assert content.settings == {"size": "micro"}
+    assert content.tasks_digest == of(4).tasks_digest()
+    assert content_of(of(4, size="micro"), deep=False).tasks_digest is None
     what = of(4)
     done = evaluate_policy(what, lambda seed: scripted("expert", seed, what.base_env))
     assert [e.task for e in outcomes_of(done)] == [f"dev/{i}" for i in range(4)]

@@ -399,6 +399,40 @@ def test_refusals(words, says, tmp_path, capsys, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arms", "status"),
+    [
+        ((ArmRuns(name="ours", folder="f", runs=()),), 0),
+        ((ArmRuns(name="ours", folder="f", runs=(), problem="seed 0 failed: no memory"),), 1),
+        ((), 1),
+    ],
+)
+def test_a_run_that_failed_is_told_by_the_exit_status(
+    arms: tuple[ArmRuns, ...], status: int, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    """A script took claims of which nothing had run for finished ones."""
+    claim = tiny_claim()
+    found = Outcome(
+        claim=claim,
+        digest=claim.digest,
+        seeds=5,
+        verdict="not decided",
+        why="the experiment failed",
+        findings=(),
+        arms=arms,
+    )
+    monkeypatch.setattr("turngym.benchmarks.claims.run.run_claims", lambda *_: [found])
+    monkeypatch.setattr("turngym.benchmarks.cli.claims.report", lambda *_: None)
+    words = ["claims", "--only", "masking", "--workers", "1", "--out", str(tmp_path)]
+    if not status:
+        assert main(words) == 0
+        return
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == status
+    assert "runs of tiny failed, for the reasons in the report" in capsys.readouterr().out
+
+
 def test_the_list_names_every_claim(capsys) -> None:
     assert main(["claims", "--list"]) == 0
     told = capsys.readouterr().out

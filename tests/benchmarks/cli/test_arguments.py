@@ -11,11 +11,15 @@ import pytest
 import tyro
 
 from turngym.benchmarks.cli.arguments import (
+    check_workers,
+    expand_dotted,
     new_folder,
     output_file,
+    refuse_empty,
     refuse_others,
     refuse_without,
 )
+from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
 
 
@@ -83,3 +87,59 @@ def test_output_paths_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None
     assert note.read_text() == "kept"
     assert output_file(str(tmp_path / "a" / "b.json")).parent.is_dir()
     assert not new_folder(str(tmp_path / "new" / "er")).exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (Command(env="x", out=""), "--out"),
+        (Command(env="x", out="  "), "--out"),
+        (Command(env="x", report=("a", "")), "--report"),
+        (Command(env="x", named=Inner(so_far=" ")), "--named.so-far"),
+    ],
+)
+def test_an_empty_text_is_refused(command: Command, option: str) -> None:
+    """`--out "$UNSET"` wrote into the working folder, and `--suite ""` ended in a traceback."""
+    with pytest.raises(BadValueError, match=f"^{option}: was given an empty text"):
+        refuse_empty(command)
+
+
+def test_a_default_may_be_empty() -> None:
+    refuse_empty(Command(env="x"))
+    refuse_empty(Command(env="x", out="here", report=("a",), named=Inner(so_far="b")))
+
+
+def test_an_empty_place_is_named_as_the_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, says in (
+        (["play", "  "], "ENV: was given an empty text"),
+        (["bench", "--suite", ""], "--suite: was given an empty text"),
+        (["leaderboard", "verify", "x", ""], "ENTRIES: was given an empty text"),
+        (["eval", "--agent", "expert", ""], "--agent: was given an empty text"),
+        (["eval", "--agent"], "--agent: names no agent"),
+    ):
+        assert main(words) == REFUSED
+        assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["--env.", "--env.=1", "--recipe."])
+def test_a_dotted_option_needs_a_name(word: str) -> None:
+    with pytest.raises(BadValueError, match="expected the name of a setting after the dot"):
+        expand_dotted([word, "1"])
+
+
+@pytest.mark.parametrize(
+    "words", [["bench", "--suite", "quick"], ["claims"], ["credit", "--env", "Bandit-v0"]]
+)
+def test_processes_have_a_bound(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`bench --workers 99999999999` filled the memory before it began."""
+    assert check_workers(1024) == 1024
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--workers", "99999999999"]) == REFUSED
+    said = capsys.readouterr().err
+    assert "--workers 99999999999: expected at most 1,024, a process each." in said
+    assert not any(tmp_path.iterdir())

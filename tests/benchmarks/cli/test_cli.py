@@ -240,6 +240,15 @@ def test_an_agent_s_episode_is_written_where_it_is_asked_for(
     assert "turngym view x/y.jsonl" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("seed", ["-1", "99999999999999999999999"])
+def test_a_seed_that_no_episode_has_is_refused(
+    seed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model's episode ended in a traceback."""
+    assert main(["play", "Password-v0", "--agent", "expert", "--seed", seed]) == 2
+    assert f"--seed {seed}: expected a number from 0 to 2**63 - 2." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["Password-v0", "Game24-v0"])
 def test_an_environment_is_described(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["envs", name]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.tiny_matrix import column, filled, tiny
 
 from turngym.benchmarks.cli.main import REFUSED, main
 
@@ -17,6 +18,8 @@ from turngym.benchmarks.cli.main import REFUSED, main
         (["--groups", "1"], "at least 2"),
         (["--workers", "0"], "at least 1"),
         (["--recipe", "nope"], "unknown recipe"),
+        (["--noise", "99999999999999999999999"], "noise is 99999999999999999999999; expected a"),
+        (["--resample", "1"], "expected 0, or at least 2: one has no variance"),
     ],
 )
 def test_numbers_are_refused_before_a_model_is_made(
@@ -47,3 +50,21 @@ def test_an_earlier_report_is_not_overwritten(
     assert "--out" in capsys.readouterr().err
     assert there.read_text() == "{}"
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_matrix_is_measured_only_where_the_reports_can_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its first column was measured, and then the folder turned out to be a file."""
+    suite = tiny()
+    layout = filled(tmp_path / "matrix", suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    column(suite, "Bandit-v0").write(layout.column_file("Bandit-v0"))
+    file = tmp_path / "file"
+    file.touch()
+    words = ["credit", "--matrix", str(layout.root), "--workers", "1", "--out", str(file)]
+    assert main(words) == REFUSED
+    printed = capsys.readouterr()
+    assert f"{file}: cannot be a folder" in printed.err
+    assert "columns and policies" not in printed.out
+    assert main([*words, "--at"]) == REFUSED
+    assert "--at: names no policy; expected start, halfway or both." in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy.stats import binomtest
 
 from turngym.benchmarks.cli import eval as eval_command
 from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.benchmarks.cli.tables import short_names
 
 CRAWLER = ("--env", "PaperCrawler-v0", "--size", "micro", "--n", "12")
 MICRO = ("--size", "micro", "--n", "8", "--hops", "1")
@@ -182,6 +184,7 @@ def test_models_are_compared_where_they_decode_alike(
         (("--split", "test"), "scores dev; expected test, which is scored now"),
         (("--hops", "2"), "settings differ: hops is 1 there and 2 here"),
         (("--env.top_k", "2"), "settings differ: top_k is not given there and 2 here"),
+        (("--agent", "null", "null"), "null is named twice"),
         (("--env", "PaperCrawler-v0"), "is of SearchQA-v0; expected an evaluation of PaperCrawler"),
     ],
 )
@@ -189,9 +192,84 @@ def test_another_evaluation_is_refused(
     earlier: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str
 ) -> None:
     asked = ["eval", "--agent", "null", *MICRO, "--against", str(earlier), *words]
+    if "--agent" in words:
+        asked = ["eval", *MICRO, *words]
     if "--env" in words:
         asked = [word for word in asked if word not in ("--hops", "1")]
     assert why in refused(asked, capsys)
+
+
+def test_a_default_that_is_written_is_the_same(
+    earlier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was refused: "top_k is not given there and 3 here"."""
+    words = ["eval", "--agent", "null", *MICRO, "--env.top_k", "3", "--env.prompt", "null"]
+    assert "(earlier)" in said([*words, "--against", str(earlier)], capsys)
+
+
+def test_files_are_compared_by_what_stands_in_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A corpus that had changed was not seen, and the same files by other paths were refused."""
+    monkeypatch.chdir(tmp_path)
+    made = write_world(tmp_path)
+    earlier = str(tmp_path / "scores.json")
+    rest = ["--n", "5", "--env.prompt", "none", "--split", "train"]
+
+    def words(data: str, corpus: str) -> list[str]:
+        return ["eval", "--agent", "null", "--data", data, "--corpus", corpus, *rest]
+
+    said([*words(made["data"], made["corpus"]), "--out", earlier], capsys)
+    (row, *_) = json.loads(Path(earlier).read_text())
+    assert sorted(row["files"]) == ["corpus", "data"]
+    for folder in ("copy", "other"):
+        (tmp_path / folder).mkdir()
+        for file in (made["data"], made["corpus"]):
+            shutil.copy(file, tmp_path / folder)
+    names = {kind: Path(made[kind]).name for kind in ("data", "corpus")}
+    same = words(f"copy/{names['data']}", f"./copy/../copy/{names['corpus']}")
+    assert "(earlier)" in said([*same, "--against", earlier], capsys)
+    changed = tmp_path / "other" / names["corpus"]
+    changed.write_text(changed.read_text() + json.dumps({"id": "new", "contents": "A\nB"}) + "\n")
+    why = refused([*words(made["data"], str(changed)), "--against", earlier], capsys)
+    assert "here, and what stands in it is not the same" in why
+    shutil.copy(changed, made["corpus"])
+    why = refused([*words(made["data"], made["corpus"]), "--against", earlier], capsys)
+    assert "settings differ: corpus is " in why
+    assert "and what stands in it is not the same" in why
+
+    del row["files"]  # as in files from before
+    Path(earlier).write_text(json.dumps([row]))
+    by_link = words(names["data"], names["corpus"])
+    assert "(earlier)" in said([*by_link, "--against", earlier], capsys)
+    why = refused([*words(names["data"], str(changed)), "--against", earlier], capsys)
+    assert f"corpus is '{made['corpus']}' there and '{changed}' here" in why
+
+
+def test_a_contradiction_with_the_earlier_file_is_told(
+    earlier: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A scripted agent that does otherwise than it did: the environment is not what it was."""
+    words = ["eval", "--agent", "expert", "null", *MICRO, "--against", str(earlier)]
+    assert "Contradiction" not in said(words, capsys)
+    rows = json.loads(earlier.read_text())
+    rows[0]["episodes"][3] |= {"status": "failed", "success": False, "return": 0.0}
+    rows[0]["success"]["mean"] = 7 / 8
+    earlier.write_text(json.dumps(rows))
+    text = joined(said(words, capsys))
+    assert "Contradiction: expert on dev has other outcomes than it had there, of 1 of 8" in text
+    assert text.count("Contradiction") == 1
+
+
+def test_names_that_end_alike_are_told_apart() -> None:
+    """Both were "…checkpoints/step-000010"."""
+    one, two = (f"/home/me/runs/{run}/checkpoints/step-000010" for run in ("one", "two"))
+    assert short_names([one, two, one, "expert"]) == {
+        one: "…uns/one/checkpoints/step-000010",
+        two: "…uns/two/checkpoints/step-000010",
+        "expert": "expert",
+    }
+    assert short_names([one])[one] == "…checkpoints/step-000010"
 
 
 def test_other_contents_under_the_same_ids_are_refused(

@@ -38,6 +38,34 @@ def _options_at(words: tuple[str, ...]) -> int:
     return next((i for i, word in enumerate(words) if word.startswith("--")), len(words))
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "submit: names nothing to play; expected a model"),
+        (
+            ("expert", "--board", "algorithms", "--budget-tokens", "-1"),
+            "--budget-tokens -1: expected 0 or more",
+        ),
+        (
+            ("expert", "--board", "algorithms", "--budget-calls", "-2"),
+            "--budget-calls -2: expected 0 or more",
+        ),
+    ],
+)
+def test_an_entry_of_nothing_is_refused(
+    words: tuple[str, ...],
+    says: str,
+    suite_file: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """These ended in tracebacks."""
+    out = tmp_path / "entry"
+    assert submit(suite_file, out, *words) == 2
+    assert says in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_submit_verify_index_table(
     suite_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

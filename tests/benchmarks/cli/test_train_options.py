@@ -376,7 +376,7 @@ def test_a_model_of_the_catalogue_is_found_in_another_cache(
 @pytest.mark.parametrize(
     ("text", "error", "reason"),
     [
-        ("{}", DataError, "no configuration of a run"),
+        ("{}", DataError, "no configuration of a run: it has no 'lora'; expected the config.json"),
         ("[1]", DataError, "config.json"),
         (None, DataError, "is not a file"),
     ],

@@ -171,6 +171,25 @@ def test_errors_name_no_types_of_python(
         assert word not in said
 
 
+@pytest.mark.parametrize(("name", "sub"), SUBCOMMANDS)
+def test_a_wrong_option_of_a_subcommand_points_to_its_own_help(
+    name: str, sub: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`leaderboard verify --wrong` pointed to the help of `leaderboard`, which has no options."""
+    with pytest.raises(SystemExit) as end:
+        main([name, sub, "--no-such-option"])
+    assert end.value.code == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert f"turngym {name} {sub} --help" in said
+
+
+def test_an_unknown_subcommand_is_told_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["leaderboard", "verfy", "--no-such-option"]) == 2
+    said = capsys.readouterr().err
+    assert "turngym leaderboard: unknown subcommand 'verfy'. Did you mean 'verify'?" in said
+    assert "`turngym leaderboard --help` has a line on each." in said
+
+
 def test_a_box_stays_whole() -> None:
     inside = ["Got errors:", "- <class 'NoneType'>: ['x']", "- --steps {None}|INT"]
     box = "\n".join(f"│ {line:40} │" for line in inside)

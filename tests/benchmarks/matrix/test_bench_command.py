@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from helpers.tiny_matrix import filled, tiny
+from helpers.tiny_matrix import Pretender, column, filled, tiny
 from rich.console import Console
 
 from turngym.benchmarks.cli.bench import Command, executor
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import ProcessExecutor
-from turngym.benchmarks.matrix.progress_view import footer, table
+from turngym.benchmarks.matrix.jobs import Job
+from turngym.benchmarks.matrix.layout import Layout
+from turngym.benchmarks.matrix.progress_view import Lines, footer, name_cells, table
+from turngym.benchmarks.matrix.run import run_matrix
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.benchmarks.speed import table as speed
@@ -118,6 +123,16 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert not elsewhere.exists()
 
 
+def test_results_are_packed_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder was "FOLDER.part: cannot be used"."""
+    filled(tmp_path / "out", tiny(), lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    words = ["bench", "--pack", str(tmp_path / "out"), "--out"]
+    assert main([*words, str(tmp_path)]) == REFUSED
+    assert f"{tmp_path}: is a folder; expected a file to write" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "new" / "mine.jsonl.gz")]) == 0
+    assert (tmp_path / "new" / "mine.jsonl.gz").is_file()
+
+
 @pytest.mark.parametrize(
     ("suite", "says"),
     [
@@ -159,6 +174,87 @@ def test_a_failed_cell_is_told_by_the_exit_status(
     assert "1 failed, 1 finished" in said
     assert "tries them again" in said
     assert (tmp_path / "out" / "report.md").is_file()
+
+
+def refuse_column(layout: Layout, suite: Suite, job: Job) -> str:
+    """The start of a column that cannot be made."""
+    refused = column(suite, job.column).model_copy(
+        update={"state": "refused", "reason": "no expert"}
+    )
+    refused.write(layout.column_file(job.column))
+    return ""
+
+
+def refuse_cell(layout: Layout, suite: Suite, job: Job) -> str:
+    """A recipe that does not go with an environment."""
+    assert job.cell is not None
+    make_result(suite, job.cell, "refused", "no values").write(layout.cell_file(job.cell))
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("refused", "status", "says"),
+    [
+        (lambda job: job.cell is not None, 1, "no cell ran: every one was refused (4 in all)"),
+        (lambda job: job.cell is None and job.column == "Password-v0", 1, "has no start, which"),
+        (lambda job: job.cell is not None and job.cell.recipe == "ppo", 0, ""),
+    ],
+)
+def test_a_matrix_that_did_not_run_is_told_by_the_exit_status(
+    refused: Callable[[Job], bool],
+    status: int,
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All cells of a suite were refused, with status 0; single ones belong to a matrix."""
+    suite, out = tiny(envs=("Bandit-v0", "Password-v0")), tmp_path / "out"
+    layout = Layout(out)
+
+    def act(job: Job) -> str | None:
+        if not refused(job):
+            return None
+        return (refuse_column if job.cell is None else refuse_cell)(layout, suite, job)
+
+    pretend = lambda *_: Pretender(suite, layout, act)  # noqa: E731
+    monkeypatch.setattr("turngym.benchmarks.cli.bench.executor", pretend)
+    suite.write(tmp_path / "own.json")
+    words = ["bench", "--suite", str(tmp_path / "own.json"), "--out", str(out)]
+    with pytest.raises(SystemExit) if status else nullcontext() as ended:
+        main(words)
+    said = capsys.readouterr().out
+    if status:
+        assert ended is not None
+        assert ended.value.code == status
+        assert says in said
+    assert ("no cell ran" in said, "has no start" in said) == (
+        "no cell ran" in says,
+        "has no start" in says,
+    )
+    assert (out / "report.md").is_file()
+
+
+def test_what_stops_several_cells_is_printed_once(tmp_path: Path) -> None:
+    """The error of a column without a start stood there once per cell."""
+    suite = tiny(envs=("Bandit-v0", "Password-v0"), seeds=(0, 1))
+    layout = Layout(tmp_path / "out")
+
+    def act(job: Job) -> str | None:
+        if job.cell is None and job.column == "Password-v0":
+            return refuse_column(layout, suite, job)
+        return None
+
+    console = Console(width=200, record=True, file=(tmp_path / "said.txt").open("w"))
+    worker = Pretender(suite, layout, act)
+    board = run_matrix(suite, layout.root, worker, Lines(console))
+    said = console.export_text().splitlines()
+    assert len(said) == 5
+    (once,) = [line for line in said if "no start" in line]
+    assert "Password-v0, 4 cells: refused: no start: no expert" in once
+    assert board.no_start == {"Password-v0": 4}
+    row = [make_result(suite, cell, "failed", "no memory") for cell in suite.cells[::4]]
+    assert name_cells(row) == "grpo on Bandit-v0, 2 cells"
 
 
 def test_the_table_shows_every_state(tmp_path: Path) -> None:

@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.tiny_matrix import filled, tiny
+from helpers.tiny_matrix import column, filled, tiny
 
 from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.microscope.against import (
+    compare_reports,
     correlate,
     order_line,
     read_cells,
+    report_files,
     within_columns,
 )
 from turngym.benchmarks.microscope.report import CreditReport, Row, Value
 from turngym.envs.core.errors import DataError
+from turngym.envs.core.registration import default_settings
 
 ENVS = ("Bandit-v0", "Password-v0", "Recall-v0")
 RECIPES = ("grpo", "ppo", "rloo")
@@ -115,6 +119,43 @@ def test_sides_are_ranked_within_their_environment(matrix: Path, tmp_path: Path)
     x, y, columns = within_columns(cells, "cosine_batch")
     assert x == y == [0.0, 1.0, 0.0, 1.0]
     assert columns == [ENVS[0]] * 2 + [ENVS[1]] * 2
+
+
+def test_a_report_is_read_once_by_whatever_path(matrix: Path, tmp_path: Path) -> None:
+    """A folder and the file in it were two reports of one column, and refused."""
+    (folder,) = write(tmp_path, [report(ENVS[0], {"grpo": 0.1})])
+    (tmp_path / "link").symlink_to(folder)
+    paths = [folder, f"{folder}/credit.json", f"{folder}/../0", str(tmp_path / "link")]
+    assert report_files(paths) == [Path(folder) / "credit.json"]
+    assert len(read_cells(str(matrix), paths)) == 1
+
+
+def test_a_default_that_is_not_written_is_the_same(matrix: Path, tmp_path: Path) -> None:
+    assert default_settings(ENVS[0])["size"] == "micro"  # the columns' own
+    plain = report(ENVS[0], {"grpo": 0.1}).model_copy(update={"env_settings": {}})
+    assert len(read_cells(str(matrix), write(tmp_path, [plain]))) == 1
+
+
+def test_what_a_study_has_otherwise_than_its_column_is_told(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A study of other settings, or of another policy, stood beside the column without a word."""
+    start = column(tiny(RECIPES, ENVS, (0, 1)), ENVS[0])
+    start = start.model_copy(update={"start_digest": "sha256:1"})
+    start.write(Layout(matrix).column_file(ENVS[0]))
+    alike = report(ENVS[0], {"grpo": 0.1}).model_copy(update={"model_digest": "sha256:1"})
+    assert compare_reports(str(matrix), write(tmp_path / "a", [alike])).doubts == []
+    other = report(ENVS[0], {"grpo": 0.1}, arms="9")
+    (path,) = write(tmp_path / "b", [other])
+    words = ["--against", str(matrix), "--reports", path, "--out", str(tmp_path / "out")]
+    assert main(["credit", *words]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for doubt in (
+        "settings that column Bandit-v0 does not name: arms is '9' there and not given here",
+        "measured the policy m, which is not what column Bandit-v0 starts from",
+    ):
+        assert f"careful: {path}/credit.json: {doubt}" in said
+        assert f"{path}/credit.json: {doubt}" in (tmp_path / "out" / "against.md").read_text()
 
 
 def test_what_does_not_fit_is_refused(

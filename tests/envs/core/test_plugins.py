@@ -182,10 +182,18 @@ def test_a_plugin_is_known_by_its_source(tmp_path: Path) -> None:
 
 
 def test_a_plugin_without_a_file_has_no_version(tmp_path: Path) -> None:
-    (tmp_path / "mine_folder").mkdir()  # a namespace, which has no file
-    for name in ("itertools", "mine_folder"):
-        load_plugin(name)
-    assert plugin_versions() == {"itertools": "", "mine_folder": ""}
+    load_plugin("itertools")
+    assert plugin_versions() == {"itertools": ""}
+
+
+def test_a_folder_that_runs_nothing_is_refused(tmp_path: Path) -> None:
+    """`--plugin FOLDER` was taken without a word, and registered nothing."""
+    (tmp_path / "mine_folder").mkdir()
+    (tmp_path / "mine_folder" / "part.py").write_text("A = 1\n")
+    with pytest.raises(DataError, match=r"without __init__\.py.*mine_folder\.NAME"):
+        load_plugin("mine_folder")
+    load_plugin("mine_folder.part")
+    assert list(plugin_versions()) == ["mine_folder.part"]
 
 
 def install(folder: Path, point: str) -> None:

@@ -6,10 +6,13 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from helpers.gguf_files import write_gguf
 from helpers.letters_world import Letters
+from safetensors.torch import load_file
 
 from turngym.agents.models.loading import load_tokenizer
 from turngym.agents.models.out_of_memory import (
@@ -20,6 +23,7 @@ from turngym.agents.models.out_of_memory import (
 from turngym.agents.models.registry.fetch import model_folder
 from turngym.agents.scripted import text_env
 from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange
+from turngym.algos.learner import model_bundle
 from turngym.algos.learner.learner import Learner
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import EnvConfig
@@ -62,6 +66,34 @@ def test_an_imitation_is_made_once_and_learns(
     assert sorted(p.name for p in cache.iterdir()) == [made.folder.name, f"{made.folder.name}.lock"]
     monkeypatch.setattr(module, "_imitate", None)  # the cache answers
     assert warm_start(str(chat_model), ENV, more) == made
+
+
+def test_gradient_checkpointing_makes_the_same_model(
+    chat_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`train --warm-start N --gradient-checkpointing` imitated without it, and out of memory."""
+    plain = warm_start(str(chat_model), ENV, SHORT)
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "another"))
+    recomputed: list[object] = []
+    recompute = model_bundle.recomputing
+
+    def note(models: Any, *offload: Any) -> Any:
+        recomputed.append(models)
+        return recompute(models, *offload)
+
+    monkeypatch.setattr(model_bundle, "recomputing", note)
+    again = warm_start(str(chat_model), ENV, SHORT, gradient_checkpointing=True)
+    assert again.folder.name == plain.folder.name
+    assert again.record == plain.record
+    assert recomputed
+    about = json.loads((again.folder / MANIFEST).read_text())
+    assert about["settings"]["learner"]["gradient_checkpointing"]
+    one, two = (load_file(made.folder / "model.safetensors") for made in (plain, again))
+    assert one.keys() == two.keys()
+    for name, weights in one.items():
+        assert torch.allclose(weights, two[name], atol=1e-5), name
+    monkeypatch.setattr(module, "_imitate", None)  # the cache answers
+    assert warm_start(str(chat_model), ENV, SHORT) == again
 
 
 def test_the_longest_action_is_looked_for_beyond_the_first_episodes(chat_model: Path) -> None:
@@ -228,6 +260,7 @@ def test_a_lack_of_memory_names_the_imitation_s_own_setting(
     asked = replace(SHORT, micro_batch_tokens=4096)
     with pytest.raises(kind, match=rf"--warm-start-micro-batch-tokens 2048, was 4096.*{what}") as e:
         warm_start(str(chat_model), ENV, asked)
+    assert "train with gradient_checkpointing (--gradient-checkpointing)" in str(e.value)
     assert " --micro-batch-tokens" not in str(e.value)
     assert "(--micro-batch-tokens" not in str(e.value)
 
@@ -247,11 +280,14 @@ def test_a_run_starts_from_it_and_says_so(
     few = ["--recipe.groups_per_step", "2", "--recipe.rollout.n", "2", "--max-tokens", "4"]
     warm = ["--warm-start", "8", "--warm-start-batch", "4"]
     words = ["train", *env, *few, *warm, "--model", str(chat_model), "--eval-n", "2"]
+    words.append("--gradient-checkpointing")
     assert main([*words, "--steps", "1", "--run-dir", str(run)]) == 0
     config = json.loads((run / "config.json").read_text())
     start = config["warm_start"]
     assert (start["base"], start["settings"]["episodes"]) == (str(chat_model), 8)
     assert Path(config["model"]).name.startswith("SearchQA-v0-")
+    made = json.loads((Path(config["model"]) / MANIFEST).read_text())
+    assert made["settings"]["learner"]["gradient_checkpointing"]
     result = json.loads((run / "result.json").read_text())
     assert result["imitated_tokens"] == start["action_tokens"] > 0
     said = capsys.readouterr()
