@@ -100,8 +100,8 @@ def test_findings_are_told_with_their_numbers(ladder: Path, tmp_path: Path) -> N
     assert detail[10] == ends(place)
     assert detail[11] == f"{place.mean_used('optimizer_steps'):.0f}"
     steps = f"{base.mean_used('optimizer_steps'):.0f} optimiser steps"
-    assert f"- grpo: {ends(base).replace(' / ', ' % success after training sampled, ')}" in text
-    assert f" % greedy, {steps}." in text.partition("### Lottery")[2].partition("###")[0]
+    assert f"- grpo: success after training {ends(base).replace(' / ', ' % sampled, ')}" in text
+    assert f" % greedy; {steps}." in text.partition("### Lottery")[2].partition("###")[0]
     assert "Its yardsticks hold" in text
     assert f"use treegrpo ({span}, 5 seeds) rather than grpo" in advice(text)
     assert f"has **{TRAITS['Lottery'].has}**" in advice(text)
@@ -160,7 +160,7 @@ def test_the_share_of_separated_pairs_is_counted(ladder: Path, tmp_path: Path) -
 
 def test_one_seed_decides_nothing_and_the_page_says_so(tmp_path: Path) -> None:
     text = made(tmp_path, wanted, seeds=1)
-    assert "Nothing on this page is decided: these results have 1 seed of a field at most" in text
+    assert "Nothing on this page is decided: no row has more than 1 seed in a column" in text
     assert "No advice: nothing is decided." in text
     assert "None of the 28 pairs has 5 seeds" in text
     assert re.fullmatch(r"\? [+-]\d+\.\d", row_of(text, "treegrpo")[1])
@@ -456,7 +456,7 @@ def test_another_verdict_at_other_rates_gives_no_advice(
     first = next(line for line in text.splitlines() if line.endswith("From Lottery."))
     disputed = area == 0.5 and rate is not None
     assert ("use treegrpo" in first) != disputed
-    withheld = r"No advice on treegrpo \(.*\): something else at other rates \(wide\)"
+    withheld = r"No advice on treegrpo \(.*\): the verdict is another one at other rates \(wide\)"
     assert bool(re.search(withheld, first)) == disputed
     assert re.search(r"(Avoid|stay with grpo\. Avoid) spo \(-", first)
 
