@@ -148,11 +148,8 @@ class RetailAEC(AECEnv):
     def fork(self) -> RetailAEC:
         """Return an independent copy at this very state; the shop's data stays shared."""
         twin: RetailAEC = object.__new__(type(self))
-        state = vars(twin)
-        state.update(vars(self))
-        for name, value in state.items():
-            if type(value) in (dict, list):
-                state[name] = value.copy()
+        for name, value in vars(self).items():
+            setattr(twin, name, value.copy() if type(value) in (dict, list) else value)
         twin._spaces, twin._actions = copy.deepcopy((self._spaces, self._actions))
         twin._rng = copy.deepcopy(self._rng)
         twin.external = copy.copy(self.external)
