@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import gymnasium as gym
@@ -251,12 +252,13 @@ def fitting_size(env: EnvConfig, made: Mapping[str, Any], report: Reporter) -> E
     if not added:
         return env
     words = " ".join(f"--env.{name} {_word(value)}" for name, value in added.items())
-    report.note(f"{words}: what this model was made for; give --size for another")
+    option = "--size" if "size" in added else f"--env.{next(iter(added))}"
+    report.note(f"{words}: what this model was made for; give {option} for another")
     return EnvConfig(id=env.id, settings={**added, **env.settings})
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else f"'{json.dumps(value)}'"
+    return quote(value if isinstance(value, str) else json.dumps(value))
 
 
 def fetch_model(name: str, report: Reporter) -> Path:

@@ -19,7 +19,7 @@ from .families import Size
 from .oracle.forecast import MIN_EFFECT, Oracle
 from .plots import draw_radars, family_palette, size_curves
 from .scoring import FamilyScore, Rung, least_seeds, score_ladder
-from .suites import is_ladder
+from .suites import SUITES, is_ladder
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"ladder.html": "ladder.html.j2", "ladder.md": "ladder.md.j2"}
@@ -95,6 +95,7 @@ def gather(results: Results, oracle: Oracle | None, baseline: str) -> dict[str, 
     }
     return {
         "suite": results.suite,
+        "suite_word": results.suite.name if results.suite.name in SUITES else "SUITE.json",
         "least": least_seeds(results.suite),
         "edge": EDGE,
         "digest": results.suite.digest,

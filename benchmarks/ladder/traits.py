@@ -46,11 +46,11 @@ TRAITS: Mapping[str, Trait] = {
     ),
     "Judge": Trait(
         "an outcome that is all or nothing and turns that a judge can rate",
-        "rare success at the start; whether verdicts exist is known from the environment",
+        "rare success at the start; whether there are verdicts, you know from the environment",
     ),
     "Spawn": Trait(
         "sessions that ask for further sessions",
-        "nothing of it; whether sessions exist is known from the environment",
+        "no sign of it; whether it opens sessions, you know from the environment",
     ),
     "Stale": Trait(
         "rollouts so dear that every batch is used for many updates",

@@ -325,6 +325,12 @@ class Suite(Form):
         """Return a stable hash of the content."""
         return digest_of(self.model_dump(mode="json"))
 
+    @property
+    def purpose(self) -> str:
+        """Return the purpose as a sentence, with a full stop where it has no mark of its own."""
+        text = self.about.strip()
+        return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
+
     def column_digest(self, name: str) -> str:
         """Return a hash of what the start of a column and its reference players depend on.
 

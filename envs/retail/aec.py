@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -143,6 +144,21 @@ class RetailAEC(AECEnv):
         else:
             self._act_as_assistant(action)
         self._accumulate_rewards()
+
+    def fork(self) -> RetailAEC:
+        """Return an independent copy at this very state; the shop's data stays shared."""
+        twin: RetailAEC = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(twin, name, value.copy() if type(value) in (dict, list) else value)
+        twin._spaces, twin._actions = copy.deepcopy((self._spaces, self._actions))
+        twin._rng = copy.deepcopy(self._rng)
+        twin.external = copy.copy(self.external)
+        twin.inner = cast("Retail", self.inner.fork())
+        twin.inner.customer = twin.external
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RetailAEC:
+        return self.fork()
 
     def _act_as_customer(self, words: str) -> None:
         self.external.words = " ".join(words.split()) or "..."

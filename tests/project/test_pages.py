@@ -11,6 +11,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,12 +19,15 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import yaml
+from helpers.model_server import serving
 
+from turngym.agents.engines.openai_client import Endpoint, EndpointError
 from turngym.algos.recipes import RECIPES
 from turngym.benchmarks.docs.links import broken_links
 from turngym.benchmarks.docs.site import SHOWN, Site
-from turngym.envs import all_ids
+from turngym.envs import all_ids, read_transcripts
 from turngym.envs.core import registration
+from turngym.leaderboard.suites.files import load_suite
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -202,11 +206,31 @@ def test_example_compare_recipes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert verdict == "not decided"  # two seeds decide nothing
 
 
-def test_there_are_five_scripts_and_two_notebooks_and_all_are_run() -> None:
+def test_example_served_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A server that stops answering costs nothing but time: the same call goes on."""
+    example, file = load("served_model", monkeypatch), tmp_path / "played.jsonl"
+    suite = load_suite("micro-game24-v3")
+    slots = list(suite.slots())
+
+    def reply(request: dict[str, Any]) -> str:
+        assert request["model"] == "m"
+        first, *_ = request["messages"]
+        assert first["content"].endswith("Reply with your next action alone.")
+        return "no action"
+
+    monkeypatch.setattr(example, "Endpoint", partial(Endpoint, attempts=1))
+    with serving(reply, reply, 500) as server, pytest.raises(EndpointError):
+        example.main(server.url, "m", suite.id, str(file), workers=1)
+    with serving(reply) as server:
+        assert example.main(server.url, "m", suite.id, str(file)) == 0.0
+    assert sorted(t.seed for t in read_transcripts(file)) == sorted(map(suite.seed_of, slots))
+
+
+def test_there_are_six_scripts_and_two_notebooks_and_all_are_run() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.py")}
     tested = set(re.findall(r"load\(\"(\w+)\"", Path(__file__).read_text(encoding="utf-8")))
     assert names == tested
-    assert (len(names), len(list(EXAMPLES.glob("*.ipynb")))) == (5, 2)
+    assert (len(names), len(list(EXAMPLES.glob("*.ipynb")))) == (6, 2)
 
 
 @pytest.mark.parametrize("name", ["tour", pytest.param("learning", marks=pytest.mark.slow)])

@@ -179,6 +179,11 @@ def test_a_model_plays_what_it_was_made_for(tmp_path: Path) -> None:
     free = EnvConfig(id="SearchQA-v0")
     assert fitting_size(free, made, notes).settings == made
     assert "--env.size micro" in notes.said[0]
+    assert "give --size for another" in notes.said[0]
+    notes.said.clear()
+    assert fitting_size(EnvConfig(id="A-v0"), {"max_turns": 4}, notes).settings == {"max_turns": 4}
+    assert notes.said[0].startswith("--env.max_turns 4: ")
+    assert notes.said[0].endswith("give --env.max_turns for another")  # it has no size
     notes.said.clear()
     hops = EnvConfig(id="SearchQA-v0", settings={"hops": 3})
     assert fitting_size(hops, made, notes).settings == {"size": "micro", "hops": 3}

@@ -193,7 +193,16 @@ def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
     table = [line.count("|") for line in rows if line.startswith(("| treegrpo |", "| dapo |"))]
     assert table == [4, 4, 15, 15, 15]  # the summary's rows, then the families'
     (folder / ORACLE_FILE).unlink()
-    assert "No oracle.json" in write_ladder([folder])[1].read_text(encoding="utf-8")
+    md = write_ladder([folder])[1].read_text(encoding="utf-8")
+    assert "No oracle.json" in md
+    assert "`turngym bench --suite ladder --oracle" in md
+
+
+def test_a_suite_of_a_file_is_named_by_its_file(tmp_path: Path) -> None:
+    mine = small_ladder("Rare").model_copy(update={"name": "mine"})
+    fill_ladder(tmp_path, mine, wanted)
+    md = write_ladder([tmp_path])[1].read_text(encoding="utf-8")
+    assert "`turngym bench --suite SUITE.json --oracle" in md
 
 
 def test_the_command_prints_the_oracle_and_writes_it(

@@ -119,7 +119,7 @@ def test_numbers_stand_in_both(pages: tuple[str, str]) -> None:
     assert "| ppo | 75 | 75 |" in md
     assert "| grpo | 25 | 25 |" in md
     assert "| rloo | 25 | failed |" in md
-    assert "5 cells finished, 1 cells failed" in md
+    assert "5 cells finished, 1 cell failed" in md
     assert "ppo on Bandit-v0: 75.0, 1 seed" in html
     assert "One seed decides nothing" in html
     assert "<b>no leader</b>" in html  # the headline claims nothing either
@@ -128,6 +128,22 @@ def test_numbers_stand_in_both(pages: tuple[str, str]) -> None:
     assert 'style="--v:0.75"' in html
     assert "75.0" in page.text
     assert html.count("<figure>") == 2 + 2  # two budgets, two worlds
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ("does it sort sooner?", "Does it sort sooner?"),
+        ("SmolLM2 on Retail", "SmolLM2 on Retail."),
+        ("All of it.", "All of it."),
+    ],
+)
+def test_the_purpose_is_a_sentence_with_one_mark(about: str, said: str, tmp_path: Path) -> None:
+    suite = tiny(("grpo",), ("Bandit-v0",)).model_copy(update={"about": about})
+    filled(tmp_path, suite, lambda _: [[1.0, 0.0]])
+    html, md = reported(tmp_path)
+    assert f"{said} Digest" in md
+    assert f"{said} Version" in html
 
 
 def test_gains_may_be_negative(tmp_path: Path) -> None:

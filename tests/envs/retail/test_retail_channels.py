@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import re
 import shutil
 import wave
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -178,3 +180,30 @@ def test_two_agents() -> None:
         env.step(action)
     assert env.terminations == {ASSISTANT: True, CUSTOMER: True}
     assert env.rewards == {ASSISTANT: 1.0, CUSTOMER: 1.0}
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [lambda env: env.fork(), copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))],
+    ids=["fork", "deepcopy", "pickle"],
+)
+def test_a_copy_for_two_agents_has_a_customer_of_its_own(copied: Callable[[Any], Any]) -> None:
+    pytest.importorskip("pettingzoo")
+    from turngym.envs.retail.aec import ASSISTANT, CUSTOMER, RetailAEC
+
+    env = RetailAEC(size="micro")
+    env.reset(seed=1, options={"split": "dev", "task": 0})
+    env.step("My first words.")
+    twin = copied(env)
+    assert twin.inner.digest() == env.inner.digest()
+    env.step("What is your email?")
+    assert twin.agent_selection == ASSISTANT
+    twin.step("Which order?")
+    twin.step("Words to the copy.")
+    assert twin.observe(ASSISTANT) == "Customer: Words to the copy.\n"
+    assert env.agent_selection == CUSTOMER
+    env.step("Words to the first one.")
+    assert env.observe(ASSISTANT) == "Customer: Words to the first one.\n"
+    env.reset(seed=2)
+    assert twin.agents == [ASSISTANT, CUSTOMER]
+    assert twin.observe(ASSISTANT) == "Customer: Words to the copy.\n"
