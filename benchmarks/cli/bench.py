@@ -264,7 +264,7 @@ def find_suite(name: str) -> Suite:
         UnknownNameError: Neither.
         DataError: A file ``.json`` that does not exist, or holds no suite.
     """
-    from ..ladder.suites import SUITES as LADDERS
+    from ..ladder.catalogue import SUITES as LADDERS
     from ..matrix.suite import Suite
     from ..matrix.suites import SUITES
 

@@ -19,11 +19,11 @@ from ..matrix.results import Results
 from ..matrix.suite import Suite
 from .families import FAMILIES
 from .scoring import FamilyScore
+from .stale_suites import LADDER_STALE_RATES
 from .suites import (
     HIGHER,
     LADDER_EDGE_RATES,
     LADDER_RATES,
-    LADDER_STALE_RATES,
     LOWER,
     RATE_SEARCH,
     rate_column,

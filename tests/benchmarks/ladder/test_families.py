@@ -10,6 +10,7 @@ import pytest
 
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.benchmarks.cli.bench import find_suite
+from turngym.benchmarks.ladder.catalogue import SUITES
 from turngym.benchmarks.ladder.families import (
     CONTROL,
     FAMILIES,
@@ -19,26 +20,27 @@ from turngym.benchmarks.ladder.families import (
     find_family,
 )
 from turngym.benchmarks.ladder.oracle.arms import twin_of
-from turngym.benchmarks.ladder.suites import (
+from turngym.benchmarks.ladder.stale_suites import (
     EQUAL_RATE,
     GRID_RATES,
+    LADDER_STALE,
+    LADDER_STALE_GRID,
+    LADDER_STALE_RATES,
+    STALE_RATES,
+    grid_label,
+)
+from turngym.benchmarks.ladder.suites import (
     HOUSEHOLD_CRITICS,
     LADDER,
     LADDER_EQUAL_RATES,
     LADDER_FULL,
     LADDER_RATES,
-    LADDER_STALE,
-    LADDER_STALE_GRID,
-    LADDER_STALE_RATES,
     LADDER_STATE,
     LADDER_WIDE_RATES,
     RETAIL_SCALE,
     SCIENCE_TURNS,
     SEPARATING,
-    STALE_RATES,
-    SUITES,
     families_of,
-    grid_label,
     is_ladder,
     sizes_of,
 )

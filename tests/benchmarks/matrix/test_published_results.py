@@ -13,7 +13,7 @@ from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
 from turngym.benchmarks.ladder.families import column_edges
 from turngym.benchmarks.ladder.scoring import compare_rows
-from turngym.benchmarks.ladder.suites import GRID_RATES, grid_label
+from turngym.benchmarks.ladder.stale_suites import GRID_RATES, grid_label
 from turngym.benchmarks.matrix.comparison import compare_areas, decide_family
 from turngym.benchmarks.matrix.matrix_files import read_packed
 from turngym.benchmarks.matrix.results import Results
