@@ -85,11 +85,14 @@ LADDER_STALE_RATES = Suite(
 )
 
 GRID_RATES = (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)
-_ON_GRID = (BASELINE, "no clip", "gspo", "cispo", "cispo masked", "sapo", "dppo")
+_GRID_LOSSES = (
+    *(row for row in STALE_ROWS if row.label not in (AGAIN, EQUAL_RATE)),
+    *(row for row in ROWS if row.label in ("reinforcepp", "ppo")),
+)
 
 
 def grid_label(label: str, rate: float) -> str:
-    """Return the name of a row of ``ladder-stale-grid``: a row of ``ladder-stale`` at a rate."""
+    """Return the name of a row of ``ladder-stale-grid``: a row of Stale at a rate."""
     at_own = label == BASELINE and rate == STALE.rates[BASELINE]
     return label if at_own else f"{label} at {rate:g}".replace(" 0.", " .")
 
@@ -101,8 +104,7 @@ _GRID = tuple(
             "settings": {**row.settings, "optim.lr": rate},
         }
     )
-    for row in STALE_ROWS
-    if row.label in _ON_GRID
+    for row in _GRID_LOSSES
     for rate in GRID_RATES
 )
 GRID_ROWS = (*_GRID, next(row for row in _GRID if row.label == BASELINE).again())
@@ -110,7 +112,7 @@ GRID_ROWS = (*_GRID, next(row for row in _GRID if row.label == BASELINE).again()
 
 LADDER_STALE_GRID = Suite(
     name="ladder-stale-grid",
-    version=1,
+    version=2,
     about="losses for many updates on a batch, each at five learning rates: what is the loss's, "
     "and what the rate's",
     recipes=GRID_ROWS,
