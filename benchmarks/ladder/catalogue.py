@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..matrix.suite import Suite
-from .stale_suites import LADDER_STALE, LADDER_STALE_GRID, LADDER_STALE_RATES
+from .stale_suites import LADDER_STALE_GRID
 from .suites import (
     HOUSEHOLD,
     HOUSEHOLD_CRITICS,
@@ -30,8 +30,6 @@ SUITES: Mapping[str, Suite] = {
         LADDER_STATE,
         LADDER_RATES,
         LADDER_EDGE_RATES,
-        LADDER_STALE,
-        LADDER_STALE_RATES,
         LADDER_EQUAL_RATES,
         LADDER_STALE_GRID,
         LADDER_WIDE_RATES,
