@@ -55,15 +55,14 @@ class Command:
         suite: quick (everything, micro size, minutes), standard (small models that learn), lm
             (SmolLM2-135M on full environments, after imitation), full (a model of the papers' size,
             on GPUs), ladder (diagnostic families, two hours), ladder-full (a night), ladder-state
-            (credit by state where states come again), ladder-stale (ratios and losses, many updates
-            on a batch), separating (real environments that tell recipes apart), household (credit
-            by state in rooms), household-critics and science-turns (what led in two of these, on
-            other seeds), retail-scale (why TARL is behind in a third), turns (what a turn found
-            out, where all answers fail), ladder-rates and ladder-stale-rates (searches for learning
-            rates), ladder-edge-rates (the first one's, beyond its grid), ladder-equal-rates (what
-            of two families was the rate's), ladder-wide-rates (what of four was the grid's),
-            ladder-stale-grid (losses for many updates, each at five rates), or a suite file
-            (.json).
+            (credit by state where states come again), ladder-stale-grid (ratios and losses for
+            many updates on a batch, each at five rates), separating (real environments that tell
+            recipes apart), household (credit by state in rooms), household-critics and
+            science-turns (what led in two of these, on other seeds), retail-scale (why TARL is
+            behind in a third), turns (what a turn found out, where all answers fail), ladder-rates
+            (the search for learning rates), ladder-edge-rates (that search beyond its grid),
+            ladder-equal-rates (what of two families was the rate's), ladder-wide-rates (what of
+            four was the grid's), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
@@ -290,7 +289,7 @@ def find_suite(name: str) -> Suite:
         UnknownNameError: Neither.
         DataError: A file ``.json`` that does not exist, or holds no suite.
     """
-    from ..ladder.suites import SUITES as LADDERS
+    from ..ladder.catalogue import SUITES as LADDERS
     from ..matrix.suite import Suite
     from ..matrix.suites import SUITES
 

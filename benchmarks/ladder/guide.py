@@ -27,7 +27,7 @@ from ..matrix.results import Place, Results
 from .families import FAMILIES, Family
 from .oracle.forecast import MIN_EFFECT
 from .pairs import PairScore, compare_pairs
-from .rates import find_disputes, format_rates
+from .rates import at_chosen_rates, find_disputes, format_rates, margin_of
 from .report import (
     TEMPLATES,
     find_oracle,
@@ -37,6 +37,7 @@ from .report import (
     format_steps,
 )
 from .scoring import FamilyScore, RowScore, score_ladder
+from .stale_suites import CHOOSING, COMPARING, LADDER_STALE_GRID
 from .suites import RATE_SEARCH, is_ladder, search_of
 from .traits import TRAITS, Trait
 from .yardsticks import SUSPECT, compare_controls, compare_with_itself, find_repeated
@@ -204,11 +205,13 @@ class Source:
     Attributes:
         files: Names of its files.
         results: Its results.
+        compared: Those that verdicts are of: of a grid of rates, each row at its chosen one.
         commits: Commits of the source with the number of cells.
     """
 
     files: tuple[str, ...]
     results: Results
+    compared: Results
     commits: tuple[tuple[str, int], ...]
 
     @property
@@ -284,7 +287,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     scored = {
         s.results.suite.name: [
             score
-            for score in score_ladder(s.results, oracle if s is ladder else None, baseline)
+            for score in score_ladder(s.compared, oracle if s is ladder else None, baseline)
             if score.rows
         ]
         for s in ladders
@@ -293,21 +296,21 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     labels = _competitors(ladder.results)
     pairs = compare_pairs(ladder.results.suite, scores, labels)
     others = [
-        (score, s.results)
+        (score, s.compared)
         for s in ladders
         if s is not ladder
         for score in scored[s.results.suite.name]
     ]
     families = [_of_family(score, ladder.results, labels, others) for score in scores]
     columns = {
-        s.results.suite.name: _of_more_families(scored[s.results.suite.name], s.results)
+        s.results.suite.name: _of_more_families(scored[s.results.suite.name], s.compared)
         if s in ladders
         else _of_columns(s.results, baseline)
         for s in sources
         if s is not ladder
     }
     more = [topic for group in columns.values() for topic in group if topic.trait is not None]
-    yardsticks = [y for s in sources for y in compare_with_itself(s.results, baseline)]
+    yardsticks = [y for s in sources for y in compare_with_itself(s.compared, baseline)]
     yardsticks += [y for name, group in scored.items() for y in compare_controls(group, name)]
     repeated = find_repeated([s.results for s in sources], ladder.results)
     measured = [y for y in yardsticks if y.same and y.can_fail]
@@ -344,6 +347,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         "search": search_of(ladder.results.suite),
         "least": _least_effects(sources),
         "repeated": repeated,
+        "grid": (LADDER_STALE_GRID.name, CHOOSING, COMPARING),
         "aim": AIM,
         "share": share_separated(pairs),
         "advised": decided if trusted else [],
@@ -411,7 +415,12 @@ def _source(parts: Sequence[Path]) -> Source:
         for r in results.cells.values()
         if r.state == "finished" and r.machine is not None
     )
-    return Source(tuple(part.name for part in parts), results, tuple(sorted(commits.items())))
+    return Source(
+        files=tuple(part.name for part in parts),
+        results=results,
+        compared=at_chosen_rates(results),
+        commits=tuple(sorted(commits.items())),
+    )
 
 
 def _competitors(results: Results) -> list[str]:
@@ -498,7 +507,7 @@ def _ladder_line(
         edge="" if compared is None else compared.edge,
         rate=format_rates(results, row.label, column),
         base_rate=format_rates(results, score.baseline, column),
-        margin=search_of(results.suite).margin,
+        margin=margin_of(results.suite),
         disputed=", ".join(disputes.get(row.label, ())),
     )
 

@@ -5,12 +5,14 @@ Its seeds count nowhere else, and the rule is that of every search
 their own, because both forms of the ladder and all sizes of a family share what they find, which
 :mod:`~turngym.benchmarks.ladder.families` holds as data. ``ladder-edge-rates`` goes on where the
 largest area lies at an end of the grid, by the same rule against the rate chosen so far.
+
+``ladder-stale-grid`` has all rates of a row as rows, and :func:`at_chosen_rates` chooses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...envs.core.errors import BadValueError
@@ -19,17 +21,27 @@ from ..matrix.results import Results
 from ..matrix.suite import Suite
 from .families import FAMILIES
 from .scoring import FamilyScore
+from .stale_suites import (
+    CHOOSING,
+    COMPARING,
+    GRID_RATES,
+    LADDER_STALE_GRID,
+    STALE,
+    STALE_LOSSES,
+    grid_label,
+)
 from .suites import (
+    AGAIN,
     HIGHER,
     LADDER_EDGE_RATES,
     LADDER_RATES,
-    LADDER_STALE_RATES,
     LOWER,
     RATE_SEARCH,
     rate_column,
+    search_of,
 )
 
-_SEARCHES = (LADDER_RATES, LADDER_STALE_RATES, LADDER_EDGE_RATES)
+_SEARCHES = (LADDER_RATES, LADDER_EDGE_RATES)
 _SCALES = (*RATE_SEARCH.scales, *LOWER, *HIGHER)
 
 
@@ -84,8 +96,7 @@ def choose_rates(results: Results) -> list[ChosenRate]:
     """Choose the rates of all rows that were tried with all seeds at all rates.
 
     Args:
-        results: Results of the suite ``ladder-rates``, ``ladder-stale-rates`` or
-            ``ladder-edge-rates``.
+        results: Results of the suite ``ladder-rates`` or ``ladder-edge-rates``.
 
     Raises:
         BadValueError: They are of another suite.
@@ -137,6 +148,61 @@ def format_rates(results: Results, row: str, column: str) -> str:
     """Return the learning rates of a row's runs in a column, in words; empty without one."""
     found = {run.rate for run in results.runs(row, column) if run.rate is not None}
     return ", ".join(f"{rate:g}" for rate in sorted(found))
+
+
+def margin_of(suite: Suite) -> float:
+    """Return the lead in area that the choice of a suite's rates lets pass; on the grid none."""
+    return 0.0 if suite.name == LADDER_STALE_GRID.name else search_of(suite).margin
+
+
+def at_chosen_rates(results: Results) -> Results:
+    """Return the results of ``ladder-stale-grid`` with each loss at one rate, under its own name.
+
+    The rate, the baseline's too, is that of the largest mean area in the family's middle size on
+    the seeds for choosing. The cells are those of the other seeds: none that chose a rate is
+    compared. The A/A row stays where the baseline has the rate that it repeats. Results of any
+    other suite are returned as they are.
+    """
+    suite = results.suite
+    if suite.name != LADDER_STALE_GRID.name:
+        return results
+    rows = [
+        suite.recipe(grid_label(loss.label, rate)).model_copy(update={"label": loss.label})
+        for loss in STALE_LOSSES
+        if (rate := best_on_grid(results, loss.label)) is not None
+    ]
+    again = suite.recipe(AGAIN)
+    twins = [row for row in rows if (row.name, row.settings) == (again.name, again.settings)]
+    rows += [again] if twins else []
+    labels = {
+        own.label: row.label
+        for row in rows
+        for own in suite.recipes
+        if (own.name, own.settings, own.seed_offset) == (row.name, row.settings, row.seed_offset)
+    }
+    kept = {"rows": [row.label for row in rows]}
+    named = suite.model_copy(
+        update={
+            "recipes": tuple(rows),
+            "envs": tuple(column.model_copy(update=kept) for column in suite.envs),
+            "seeds": COMPARING,
+        }
+    )
+    cells = {}
+    for one in results.cells.values():
+        if one.cell.recipe in labels and one.cell.seed in COMPARING:
+            cell = one.cell.model_copy(update={"recipe": labels[one.cell.recipe]})
+            cells[cell.key] = one.model_copy(update={"cell": cell})
+    files = results.files._replace(suite=named, cells=cells, only=())
+    return replace(results, files=files, recipes=kept["rows"])
+
+
+def best_on_grid(results: Results, label: str) -> float | None:
+    """Return the rate at which a loss is compared; None where no rate has all seeds that choose."""
+    column = STALE.column(STALE.middle)
+    found = {rate: results.areas(grid_label(label, rate), column) for rate in GRID_RATES}
+    whole = {rate: areas for rate, areas in found.items() if areas.keys() >= {*CHOOSING}}
+    return max(whole, key=lambda rate: sum(whole[rate][seed] for seed in CHOOSING), default=None)
 
 
 def find_disputes(

@@ -4,18 +4,18 @@
 are distinct. ``ladder-full`` has all sizes and ten seeds. ``ladder-rates`` tries learning rates on
 seeds that do not count, ``ladder-edge-rates`` others beyond that grid, and ``ladder-wide-rates``
 has what these change. ``ladder-state`` has other rows in the same columns: those that compare
-what was done in equal states. ``ladder-stale`` is one family with more ratios and losses,
-``ladder-stale-rates`` their search and ``ladder-stale-grid`` has some of them at five rates each.
-``separating`` has settings on real environments in which
+what was done in equal states. ``separating`` has settings on real environments in which
 recipes can be told apart; ``household`` has the rows by state in Household's micro rooms, and
 ``household-critics`` and ``science-turns`` repeat on other seeds what led in two columns of
 ``separating``, ``retail-scale`` tries why TARL is behind in a third; ``turns`` is a setting whose
 start has no success. A change needs a new version.
+
+The family Stale with more losses is in :mod:`.stale_suites`; all by name in :mod:`.catalogue`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..matrix.starts import letters_start
@@ -54,8 +54,6 @@ ROWS = (
 )
 """All rows; a family's columns have those that are distinct there, and the A/A row."""
 AGAIN = ROWS[1].label
-DELTA = 3e-3
-"""Fall of a turn's log-probability from which masked rows drop it: that of ARL-Arena's scripts."""
 
 
 def family_start(env_id: str) -> str | None:
@@ -171,7 +169,7 @@ def rate_column(family: Family, scale: float) -> str:
     return f"{family.name}-rate-{scale:g}"
 
 
-def _at_rate(family: Family, scale: float, rows: Sequence[str] = ()) -> SuiteEnv:
+def at_rate(family: Family, scale: float, rows: Sequence[str] = ()) -> SuiteEnv:
     """Return the middle size of a family with another learning rate and a part of the budget.
 
     Its rows are the family's, or those that are given.
@@ -194,7 +192,7 @@ LADDER_RATES = Suite(
     version=1,
     about="learning rates of the ladder's rows: middle sizes, half of the budget, other seeds",
     recipes=ROWS,
-    envs=tuple(_at_rate(f, scale) for f in FAMILIES.values() for scale in RATE_SEARCH.scales),
+    envs=tuple(at_rate(f, scale) for f in FAMILIES.values() for scale in RATE_SEARCH.scales),
     seeds=RATE_SEARCH.seeds,
     trials=1,
     max_batch=512,
@@ -209,7 +207,7 @@ def _beyond_the_ends() -> tuple[SuiteEnv, ...]:
     for family in FAMILIES.values():
         low, high = AT_LOW_END.get(family.name, ()), AT_HIGH_END.get(family.name, ())
         for scales, rows in ((RATE_SEARCH.scales, (*low, *high)), (LOWER, low), (HIGHER, high)):
-            columns += [_at_rate(family, scale, rows) for scale in scales if rows]
+            columns += [at_rate(family, scale, rows) for scale in scales if rows]
     return tuple(columns)
 
 
@@ -219,67 +217,6 @@ LADDER_EDGE_RATES = LADDER_RATES.model_copy(
         "about": "rates beyond the grid of ladder-rates, for rows whose best one is at its end",
         "envs": _beyond_the_ends(),
     }
-)
-
-STALE = FAMILIES["Stale"]
-_OF_LADDER = (BASELINE, AGAIN, "no clip", "gspo")
-STALE_ROWS = (
-    *(row for row in ROWS if row.label in _OF_LADDER),
-    SuiteRecipe(
-        name="gspo",
-        label="gspo turn",
-        settings={
-            "rollout.n": 8,
-            "loss.ratio": "turn",
-            "loss.clip.low": 3e-3,
-            "loss.clip.high": 4e-3,
-        },
-    ),
-    SuiteRecipe(name="cispo", settings={"rollout.n": 8}),
-    SuiteRecipe(name="cispo", label="cispo at .002", settings={"rollout.n": 8, "optim.lr": 2e-3}),
-    SuiteRecipe(name="cispo", label="cispo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
-    SuiteRecipe(name="sapo", settings={"rollout.n": 8}),
-    SuiteRecipe(name="sapo", label="sapo masked", settings={"rollout.n": 8, "loss.delta": DELTA}),
-    SuiteRecipe(name="sampo", settings={"rollout.n": 8, "loss.of.kl.coef": 0.0}),
-    SuiteRecipe(name="dppo", settings={"rollout.n": 8}),
-)
-"""The baseline, the ratios and losses that differ where many updates are taken on a batch."""
-EQUAL_RATE = "cispo at .002"
-"""CISPO at the rate of its masked form, so that the two differ in the mask alone."""
-STALE_RATES: Mapping[str, float] = {"cispo": 0.004}
-"""Learning rates of its own rows for which ``ladder-stale-rates`` found a clearly better one."""
-
-
-def _stale_column(column: SuiteEnv) -> SuiteEnv:
-    rates = {**STALE.rates, **STALE_RATES}
-    labels = [row.label for row in STALE_ROWS]
-    settings = {label: {"optim.lr": rates[label]} for label in labels if label in rates}
-    return column.model_copy(update={"rows": labels, "row_settings": settings})
-
-
-LADDER_STALE = Suite(
-    name="ladder-stale",
-    version=2,
-    about="the family Stale with the ratios and losses of 2026: which hold many updates on a batch",
-    recipes=STALE_ROWS,
-    envs=tuple(_stale_column(column_of(STALE, size)) for size in (*STALE.quick, CONTROL)),
-    seeds=LADDER.seeds,
-    trials=LADDER.trials,
-    max_batch=LADDER.max_batch,
-    min_effect=LADDER.min_effect,
-)
-_TRIED = tuple(row for row in STALE_ROWS if row.label not in (*_OF_LADDER[1:], EQUAL_RATE))
-LADDER_STALE_RATES = Suite(
-    name="ladder-stale-rates",
-    version=1,
-    about="learning rates of the rows of ladder-stale that ladder-rates does not try, and GRPO's",
-    recipes=_TRIED,
-    envs=tuple(
-        _at_rate(STALE, scale, [row.label for row in _TRIED]) for scale in RATE_SEARCH.scales
-    ),
-    seeds=LADDER_RATES.seeds,
-    trials=LADDER_RATES.trials,
-    max_batch=LADDER_RATES.max_batch,
 )
 
 
@@ -309,49 +246,6 @@ LADDER_EQUAL_RATES = Suite(
 )
 """The search keeps a family's rate unless another one leads by 5 points, so that in Stale PPO kept
 .002 beside GRPO's .0006, and in Spawn GRPO .001 beside RLOO's .002."""
-
-GRID_RATES = (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)
-_ON_GRID = (BASELINE, "no clip", "gspo", "cispo", "cispo masked", "sapo", "dppo")
-
-
-def grid_label(label: str, rate: float) -> str:
-    """Return the name of a row of ``ladder-stale-grid``: a row of ``ladder-stale`` at a rate."""
-    at_own = label == BASELINE and rate == STALE.rates[BASELINE]
-    return label if at_own else f"{label} at {rate:g}".replace(" 0.", " .")
-
-
-_GRID = tuple(
-    row.model_copy(
-        update={
-            "label": grid_label(row.label, rate),
-            "settings": {**row.settings, "optim.lr": rate},
-        }
-    )
-    for row in STALE_ROWS
-    if row.label in _ON_GRID
-    for rate in GRID_RATES
-)
-GRID_ROWS = (*_GRID, next(row for row in _GRID if row.label == BASELINE).again())
-"""The rows that hold many updates on a batch, each at every rate of the grid, and the A/A row."""
-
-LADDER_STALE_GRID = Suite(
-    name="ladder-stale-grid",
-    version=1,
-    about="losses for many updates on a batch, each at five learning rates: what is the loss's, "
-    "and what the rate's",
-    recipes=GRID_ROWS,
-    envs=tuple(
-        column_of(STALE, size).model_copy(
-            update={"rows": [row.label for row in GRID_ROWS], "row_settings": {}}
-        )
-        for size in (STALE.middle, CONTROL)
-    ),
-    seeds=tuple(range(20, 30)),
-    trials=LADDER.trials,
-    max_batch=LADDER.max_batch,
-    min_effect=LADDER.min_effect,
-)
-"""Rates are to be chosen on its first five seeds and rows compared on the others."""
 
 
 def _wide_column(family: Family, size: Size | str) -> SuiteEnv:
@@ -555,29 +449,6 @@ TURNS = Suite(
     trials=2,
     min_effect=0.02,
 )
-
-SUITES: Mapping[str, Suite] = {
-    suite.name: suite
-    for suite in (
-        LADDER,
-        LADDER_FULL,
-        LADDER_STATE,
-        LADDER_RATES,
-        LADDER_EDGE_RATES,
-        LADDER_STALE,
-        LADDER_STALE_RATES,
-        LADDER_EQUAL_RATES,
-        LADDER_STALE_GRID,
-        LADDER_WIDE_RATES,
-        SEPARATING,
-        HOUSEHOLD,
-        HOUSEHOLD_CRITICS,
-        SCIENCE_TURNS,
-        RETAIL_SCALE,
-        TURNS,
-    )
-}
-"""The suites of this package by name."""
 
 
 def is_ladder(suite: Suite) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.benchmarks.cli.bench import find_suite
+from turngym.benchmarks.ladder.catalogue import SUITES
 from turngym.benchmarks.ladder.families import (
     CONTROL,
     FAMILIES,
@@ -19,26 +20,26 @@ from turngym.benchmarks.ladder.families import (
     find_family,
 )
 from turngym.benchmarks.ladder.oracle.arms import twin_of
-from turngym.benchmarks.ladder.suites import (
-    EQUAL_RATE,
+from turngym.benchmarks.ladder.stale_suites import (
+    CHOOSING,
+    COMPARING,
     GRID_RATES,
+    LADDER_STALE_GRID,
+    STALE_LOSSES,
+    grid_label,
+)
+from turngym.benchmarks.ladder.suites import (
     HOUSEHOLD_CRITICS,
     LADDER,
     LADDER_EQUAL_RATES,
     LADDER_FULL,
     LADDER_RATES,
-    LADDER_STALE,
-    LADDER_STALE_GRID,
-    LADDER_STALE_RATES,
     LADDER_STATE,
     LADDER_WIDE_RATES,
     RETAIL_SCALE,
     SCIENCE_TURNS,
     SEPARATING,
-    STALE_RATES,
-    SUITES,
     families_of,
-    grid_label,
     is_ladder,
     sizes_of,
 )
@@ -47,7 +48,7 @@ from turngym.envs.core.errors import UnknownNameError
 
 
 @pytest.mark.parametrize(
-    "name", ["ladder", "ladder-full", "ladder-stale", "ladder-state", "separating"]
+    "name", ["ladder", "ladder-full", "ladder-stale-grid", "ladder-state", "separating"]
 )
 def test_the_command_finds_the_suites(name: str) -> None:
     assert find_suite(name) is SUITES[name]
@@ -56,8 +57,8 @@ def test_the_command_finds_the_suites(name: str) -> None:
 
 @pytest.mark.parametrize(
     "suite",
-    [LADDER, LADDER_STALE, LADDER_STATE, SEPARATING],
-    ids=["ladder", "ladder-stale", "ladder-state", "separating"],
+    [LADDER, LADDER_STALE_GRID, LADDER_STATE, SEPARATING],
+    ids=["ladder", "ladder-stale-grid", "ladder-state", "separating"],
 )
 def test_every_column_can_be_made_and_every_row_of_it_trained(suite: Any) -> None:
     asked: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -87,29 +88,6 @@ def test_quick_has_three_sizes_a_control_and_the_row_of_chance() -> None:
     assert len(LADDER.cells) < 1_800  # two hours of two cores at eight seconds
 
 
-def test_the_stale_ladder_takes_the_ladders_cells_over() -> None:
-    stale = {column.name for column in LADDER_STALE.envs}
-    both = {row.label for row in LADDER_STALE.recipes} & {row.label for row in LADDER.recipes}
-    assert both == {"grpo", "grpo again", "no clip", "gspo"}
-    known = {cell.key: LADDER.cell_digest(cell) for cell in LADDER.cells}
-    taken = [cell for cell in LADDER_STALE.cells if cell.recipe in both]
-    assert len(taken) == len(both) * len(stale) * len(LADDER.seeds)
-    for cell in taken:
-        assert LADDER_STALE.cell_digest(cell) == known[cell.key]
-    for name in stale:
-        assert LADDER_STALE.column_digest(name) == LADDER.column_digest(name)
-    assert LADDER_STALE.yardsticks == {"grpo again": "grpo"}
-    assert is_ladder(LADDER_STALE)
-    # the search tries every row of its own, on seeds that count nowhere, with the ladder's settings
-    tried = {row.label for row in LADDER_STALE_RATES.recipes}
-    assert tried == {row.label for row in LADDER_STALE.recipes} - both - {EQUAL_RATE} | {"grpo"}
-    assert LADDER_STALE_RATES.seeds == LADDER_RATES.seeds
-    for cell in LADDER_STALE_RATES.cells:
-        if cell.recipe == "grpo":
-            assert LADDER_STALE_RATES.cell_digest(cell) == LADDER_RATES.cell_digest(cell)
-    assert STALE_RATES.keys() <= tried - {"grpo"}
-
-
 def test_rows_of_equal_rates_have_one_rate_and_seeds_of_their_own() -> None:
     suite = LADDER_EQUAL_RATES
     assert is_ladder(suite)
@@ -122,25 +100,25 @@ def test_rows_of_equal_rates_have_one_rate_and_seeds_of_their_own() -> None:
         assert LADDER_FULL.column(column.name).row_settings.keys() & set(column.rows)
 
 
-def test_the_grid_has_every_loss_at_every_rate_with_the_settings_of_the_stale_ladder() -> None:
+def test_the_grid_has_every_loss_at_every_rate_in_the_ladder_s_columns() -> None:
     suite = LADDER_STALE_GRID
     assert is_ladder(suite)
     assert suite.yardsticks == {"grpo again": "grpo"}
-    assert not {*suite.seeds} & {*LADDER_STALE.seeds, *LADDER_EQUAL_RATES.seeds}
-    assert not {*suite.seeds} & {*LADDER_STALE_RATES.seeds}
-    losses = {row.label for row in LADDER_STALE.recipes} & {
-        row.label.partition(" at ")[0] for row in suite.recipes if not row.seed_offset
-    }
-    assert len(suite.recipes) == len(losses) * len(GRID_RATES) + 1
-    for label in losses:
-        own = LADDER_STALE.recipe(label)
+    assert not {*CHOOSING} & {*COMPARING}
+    others = (LADDER_FULL, LADDER_RATES, LADDER_EQUAL_RATES, LADDER_WIDE_RATES)
+    assert not {*suite.seeds} & {seed for other in others for seed in other.seeds}
+    assert len(suite.recipes) == len(STALE_LOSSES) * len(GRID_RATES) + 1
+    for own in STALE_LOSSES:
         for rate in GRID_RATES:
-            row = suite.recipe(grid_label(label, rate))
+            row = suite.recipe(grid_label(own.label, rate))
             assert (row.name, row.settings) == (own.name, {**own.settings, "optim.lr": rate})
-    # a rate that the stale ladder has too gives the same run there
+    shared = {row.label for row in LADDER.recipes} & {row.label for row in STALE_LOSSES}
+    assert shared == {"grpo", "no clip", "gspo"}
+    assert all(row in LADDER.recipes for row in STALE_LOSSES if row.label in shared)
+    # a rate that the ladder has too gives the same run there
     for column in suite.envs:
         assert not column.row_settings
-        theirs = LADDER_STALE.column(column.name)
+        theirs = LADDER.column(column.name)
         assert column.model_copy(update={"rows": theirs.rows}) == theirs.model_copy(
             update={"row_settings": {}}
         )

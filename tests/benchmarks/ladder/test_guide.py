@@ -177,15 +177,19 @@ def test_yardsticks_out_of_bounds_take_back_everything(tmp_path: Path) -> None:
 
 
 def test_a_yardstick_is_judged_on_the_scale_of_the_rows_beside_it() -> None:
-    """On a ladder areas are compared as they are: -1.7 points that are -2.4 between the players."""
-    results = Results.read(PACKED / "ladder-stale.jsonl.gz")
-    (score,) = score_ladder(results, None, "grpo")
-    row = score.row("grpo again")
-    assert row is not None
-    assert row.middle is not None
+    """On a ladder areas are compared as they are: +1.1 points that are +1.5 between the players."""
+    results = Results.read(PACKED / "ladder-wide-rates.jsonl.gz")
+    rows = [score.row("grpo again") for score in score_ladder(results, None, "grpo")]
+    verdicts = [
+        compared.verdict
+        for row in rows
+        if row is not None
+        for compared in (row.middle, row.equal)
+        if compared is not None
+    ]
     (yardstick,) = compare_with_itself(results, "grpo")
-    assert (yardstick.tests, yardstick.called, yardstick.small) == (1, 0, 1)
-    assert yardstick.equivalent == (row.middle.verdict == "equivalent")
+    assert (yardstick.tests, yardstick.called, yardstick.small) == (8, 0, 0)
+    assert yardstick.equivalent == verdicts.count("equivalent") == 5
 
 
 def test_equality_at_the_floor_is_none_and_no_yardstick(tmp_path: Path) -> None:
@@ -494,7 +498,7 @@ def test_a_ladder_of_one_column_has_no_yardstick_that_can_fail(tmp_path: Path) -
 
 def test_a_yardstick_of_one_comparison_says_nothing(tmp_path: Path) -> None:
     """Of one comparison a false call has a chance of 5 %, so that it can never be out of bounds."""
-    parts = [PACKED / f"{name}.jsonl.gz" for name in ("ladder-full", "ladder-stale", "household")]
+    parts = [PACKED / f"{name}.jsonl.gz" for name in ("ladder-full", "ladder", "household")]
     text = page(*parts, out=tmp_path)
     last = {
         line.split(" | ")[1]: line.split(" | ")[-1].strip(" |")
@@ -503,10 +507,10 @@ def test_a_yardstick_of_one_comparison_says_nothing(tmp_path: Path) -> None:
     }
     assert last == {
         "ladder-full": "holds",
-        "ladder-stale": "taken over",
+        "ladder": "taken over",
         "household": "too few to tell",
     }
-    assert "The A/A runs of ladder-stale were taken over from ladder-full" in text
+    assert "The A/A runs of ladder were taken over from ladder-full" in text
     assert "the least difference that matters: 2 points in every suite here. It is not" in text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.made_ladder import fill_ladder, small_ladder
+from helpers.made_ladder import fill_ladder, small_ladder, write_cell
 
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.ladder.families import (
@@ -15,7 +15,20 @@ from turngym.benchmarks.ladder.families import (
     WIDE_RATES,
     find_family,
 )
-from turngym.benchmarks.ladder.rates import choose_rates, list_changes, search_cost
+from turngym.benchmarks.ladder.rates import (
+    at_chosen_rates,
+    choose_rates,
+    list_changes,
+    margin_of,
+    search_cost,
+)
+from turngym.benchmarks.ladder.stale_suites import (
+    CHOOSING,
+    COMPARING,
+    GRID_RATES,
+    LADDER_STALE_GRID,
+    grid_label,
+)
 from turngym.benchmarks.ladder.suites import (
     AGAIN,
     LADDER,
@@ -24,6 +37,7 @@ from turngym.benchmarks.ladder.suites import (
     RATE_SEARCH,
     column_of,
 )
+from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.suite import Suite
 from turngym.envs.core.errors import BadValueError
@@ -175,3 +189,52 @@ def test_a_rate_of_a_family_is_that_of_its_row_in_every_column() -> None:
     assert suite.row_settings("grpo", made.name) == {"optim.lr": 1e-4}
     assert suite.row_settings(AGAIN, made.name) == {"optim.lr": 1e-4}
     assert suite.row_settings("ppo", made.name) == {}
+
+
+def grid(folder: Path, best: dict[str, float]) -> Results:
+    """The grid with some losses, each with its largest area at a rate, on the seeds that choose.
+
+    On the others all rates are equal.
+    """
+    labels = [grid_label(loss, rate) for loss in best for rate in GRID_RATES]
+    kept = [*labels, AGAIN]
+    suite = LADDER_STALE_GRID.model_copy(
+        update={
+            "recipes": tuple(row for row in LADDER_STALE_GRID.recipes if row.label in kept),
+            "envs": tuple(
+                e.model_copy(update={"rows": kept, "eval_tasks": 10})
+                for e in LADDER_STALE_GRID.envs
+            ),
+            "trials": 1,
+        }
+    )
+    layout = fill_ladder(folder, suite, lambda row, column: (0.5, 0.5), spread=0.0)
+    for loss, rate in best.items():
+        for seed in CHOOSING:
+            cell = Cell(recipe=grid_label(loss, rate), column="Stale-16", seed=seed)
+            write_cell(layout, suite, cell, 0.6, 0.5)
+    return Results.read(folder)
+
+
+def test_a_loss_of_the_grid_has_the_rate_that_its_choosing_seeds_chose(tmp_path: Path) -> None:
+    whole = grid(tmp_path, {"grpo": 6e-4, "dppo": 2e-3})
+    at_best = at_chosen_rates(whole)
+    assert at_best.recipes == ["grpo", "dppo", AGAIN]
+    assert at_best.suite.yardsticks == {AGAIN: "grpo"}
+    assert at_best.suite.recipe("dppo").settings["optim.lr"] == 2e-3
+    # what chose is not compared
+    assert at_best.areas("dppo", "Stale-16") == dict.fromkeys(COMPARING, 0.5)
+    assert at_best.areas("dppo", "Stale-control").keys() == {*COMPARING}
+    assert len(at_best.cells) == 3 * 2 * len(COMPARING)
+    assert at_best.suite.column("Stale-16").rows == at_best.recipes
+    assert margin_of(at_best.suite) == 0 < margin_of(LADDER)
+
+
+def test_the_grid_s_a_a_row_goes_where_its_twin_has_another_rate(tmp_path: Path) -> None:
+    assert at_chosen_rates(grid(tmp_path, {"grpo": 1e-3, "dppo": 3e-4})).recipes == ["grpo", "dppo"]
+
+
+def test_rates_of_other_suites_stay(tmp_path: Path) -> None:
+    fill_ladder(tmp_path, small_ladder("Rare"), lambda row, column: (0.5, 0.5))
+    results = Results.read(tmp_path)
+    assert at_chosen_rates(results) is results

@@ -11,13 +11,17 @@ import pytest
 from turngym.benchmarks.claims.catalogue import CLAIMS
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
-from turngym.benchmarks.ladder.families import column_edges
+from turngym.benchmarks.ladder.rates import at_chosen_rates
 from turngym.benchmarks.ladder.scoring import compare_rows
-from turngym.benchmarks.ladder.suites import GRID_RATES, grid_label
-from turngym.benchmarks.matrix.comparison import compare_areas, decide_family
+from turngym.benchmarks.ladder.stale_suites import (
+    CHOOSING,
+    COMPARING,
+    GRID_RATES,
+    grid_label,
+)
 from turngym.benchmarks.matrix.matrix_files import read_packed
 from turngym.benchmarks.matrix.results import Results
-from turngym.envs.utils.seed_tests import seed_interval
+from turngym.envs.utils.seed_tests import compare_seeds
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "benchmarks" / "results"
@@ -67,106 +71,82 @@ def page_table(head: str, name: str = "losses-of-2026") -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table[1].splitlines()]
 
 
-STALE_ROWS = {
-    "`grpo` on other seeds (A/A)": "grpo again",
-    "`dppo`": "dppo",
-    "`cispo` with masked turns": "cispo masked",
-    "`cispo` at the same rate without the mask": "cispo at .002",
-    "`sapo`": "sapo",
+LOSSES = {
+    "`grpo`": "grpo",
     "`grpo`, no clip": "no clip",
-    "`sapo` with masked turns": "sapo masked",
     "`cispo`": "cispo",
+    "`cispo` with masked turns": "cispo masked",
+    "`sapo`": "sapo",
+    "`sapo` with masked turns": "sapo masked",
+    "`dppo`": "dppo",
     "`gspo`": "gspo",
     "`gspo`, ratios of turns": "gspo turn",
     "`sampo`": "sampo",
 }
-"""The rows of the table on the page of 2026's losses, by what the suite calls them."""
-
-
-def test_the_page_on_losses_says_what_its_file_holds() -> None:
-    results = Results.read(FOLDER / "ladder-stale.jsonl.gz")
-    found = compare_rows(results, "Stale-16", results.recipes, "grpo")
-    rows = page_table("| row | rate |")
-    assert [row[0] for row in rows][1:] == list(STALE_ROWS)
-    for name, rate, area, difference, p, verdict, _ in rows[1:]:
-        one = found[STALE_ROWS[name]]
-        place = results.place(STALE_ROWS[name], "Stale-16")
-        assert place.rates == (float(rate),), name
-        found_area = seed_interval([run.area or 0.0 for run in place.runs])
-        ends = (found_area.mean, found_area.low95, found_area.high95)
-        assert area == "{:.1f} ({:.1f}\u2013{:.1f})".format(*(100 * end for end in ends)), name
-        assert one.test is not None
-        ends = (one.test.difference, one.test.low95, one.test.high95)
-        assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
-        assert one.adjusted is not None
-        said = float(p.removeprefix("< "))
-        places = len(p.split(".")[1])
-        assert one.adjusted < said if p[0] == "<" else round(one.adjusted, places) == said, name
-        assert verdict.replace("*", "").split(", needs")[0] == one.verdict, name
-        assert f"needs {one.needs} seeds" in verdict or not verdict.endswith("seeds"), name
-
-
-GRID_LOSSES = {
-    "`grpo`": "grpo",
-    "`grpo`, no clip": "no clip",
-    "`gspo`": "gspo",
-    "`cispo`": "cispo",
-    "`cispo` with masked turns": "cispo masked",
-    "`sapo`": "sapo",
-    "`dppo`": "dppo",
-}
-"""The rows of the page's tables of losses at several rates, by what the suite calls them."""
+"""The rows of the tables on the page of 2026's losses, by what the suite calls them."""
 LOST = 0.7
 """Share of right letters under which a run of Stale has one of its three doors wrong."""
 
 
-def test_the_page_on_losses_says_what_the_grid_of_rates_holds() -> None:
-    results = Results.read(FOLDER / "ladder-stale-grid.jsonl.gz")
-    column, suite = "Stale-16", results.suite
-    choosing, comparing = suite.seeds[:5], suite.seeds[5:]
-    areas: dict[str, dict[float, dict[int, float]]] = {}
+@pytest.fixture(scope="module")
+def grid() -> Results:
+    return Results.read(FOLDER / "ladder-stale-grid.jsonl.gz")
+
+
+def areas_at(grid: Results, name: str, rate: float) -> dict[int, float]:
+    """Areas of a loss at a rate of the grid, by seed."""
+    runs = grid.runs(grid_label(LOSSES[name], rate), "Stale-16")
+    return {run.cell.seed: run.area for run in runs if run.area is not None}
+
+
+def test_the_page_on_losses_says_what_they_reach_at_each_rate(grid: Results) -> None:
     rows = page_table("| loss | 3e-4 |")
-    assert [row[0] for row in rows] == list(GRID_LOSSES)
+    assert [row[0] for row in rows] == list(LOSSES)
     for name, *cells in rows:
         for rate, cell in zip(GRID_RATES, cells, strict=True):
-            runs = results.runs(grid_label(GRID_LOSSES[name], rate), column)
-            found = {run.cell.seed: run.area for run in runs if run.area is not None}
-            assert tuple(sorted(found)) == suite.seeds
+            found = areas_at(grid, name, rate)
+            assert tuple(sorted(found)) == grid.suite.seeds
+            runs = grid.runs(grid_label(LOSSES[name], rate), "Stale-16")
             assert all(run.training is not None for run in runs)
             lost = sum(run.training.values[-1] < LOST for run in runs if run.training)
             values = [100 * area for area in found.values()]
             assert cell == f"{mean(values):.1f} ({stdev(values):.1f}; {lost})", (name, rate)
-            areas.setdefault(name, {})[rate] = found
 
-    def at(name: str, rate: float) -> dict[int, float]:
-        return {seed: areas[name][rate][seed] for seed in comparing}
 
-    best = {
-        name: max(found, key=lambda rate, f=found: mean(f[rate][seed] for seed in choosing))
-        for name, found in areas.items()
-    }
-    base = at("`grpo`", best["`grpo`"])
-    edges = column_edges()[column]
-    tests = {
-        name: compare_areas(suite, at(name, best[name]), base, edges)
-        for name in areas
-        if name != "`grpo`"
-    }
-    decided = decide_family(suite, tests, "grpo")
-    chosen = page_table("| loss | rate |")
-    assert [row[0] for row in chosen] == list(GRID_LOSSES)
-    for name, rate, area, difference, p, verdict in chosen:
-        assert float(rate) == best[name]
-        assert area == f"{100 * mean(at(name, best[name]).values()):.1f}"
+def test_the_page_on_losses_says_how_they_compare_at_chosen_rates(grid: Results) -> None:
+    at_best = at_chosen_rates(grid)
+    decided = compare_rows(at_best, "Stale-16", at_best.recipes, "grpo")
+    rows = page_table("| loss | rate |")
+    assert [row[0] for row in rows] == list(LOSSES)
+    for name, rate, area, difference, p, verdict in rows:
+        found = {rate: areas_at(grid, name, rate) for rate in GRID_RATES}
+        means = {rate: mean(of[seed] for seed in CHOOSING) for rate, of in found.items()}
+        best = max(means, key=means.__getitem__)
+        assert float(rate) == best, name
+        compared = {seed: found[best][seed] for seed in COMPARING}
+        assert at_best.areas(LOSSES[name], "Stale-16").keys() == compared.keys()
+        assert area == f"{100 * mean(compared.values()):.1f}"
         if name == "`grpo`":
             continue
-        one = decided[name]
+        one = decided[LOSSES[name]]
         assert one.test is not None
         assert one.adjusted is not None
         ends = (one.test.difference, one.test.low95, one.test.high95)
         assert difference == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
-        assert one.adjusted < 0.001 if p == "< .001" else p == f"{one.adjusted:.3f}"[1:], name
+        said = f"{one.adjusted:.3f}"[1:] if one.adjusted < 1 else "1"
+        assert one.adjusted < 0.001 if p == "< .001" else p == said, name
         assert verdict.replace("*", "") == one.verdict, name
+
+
+def test_the_page_on_losses_says_how_they_compare_at_equal_rates(grid: Results) -> None:
+    rows = page_table("| at the same rate |")
+    assert [row[0] for row in rows] == list(LOSSES)[1:]
+    for name, *cells in rows:
+        for rate, cell in zip(GRID_RATES, cells, strict=True):
+            pair = [areas_at(grid, one, rate) for one in (name, "`grpo`")]
+            test = compare_seeds(*([areas[seed] for seed in grid.suite.seeds] for areas in pair))
+            ends = (test.difference, test.low95, test.high95)
+            assert cell == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
 
 
 STATE_ROWS = {
