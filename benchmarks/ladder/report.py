@@ -15,11 +15,12 @@ from ..matrix.report import FILTERS, count_steps, one_line, percent, write_pages
 from ..matrix.report import TEMPLATES as MATRIX_TEMPLATES
 from ..matrix.results import Place, Results
 from ..matrix.suite import Suite
+from .catalogue import SUITES
 from .families import Size
 from .oracle.forecast import MIN_EFFECT, Oracle
 from .plots import draw_radars, family_palette, size_curves
 from .scoring import FamilyScore, Rung, least_seeds, score_ladder
-from .suites import SUITES, is_ladder
+from .suites import is_ladder
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"ladder.html": "ladder.html.j2", "ladder.md": "ladder.md.j2"}
