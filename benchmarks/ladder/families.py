@@ -357,13 +357,15 @@ AT_HIGH_END: Mapping[str, tuple[str, ...]] = {
 }
 """The same at its highest rate."""
 WIDE_RATES: Mapping[str, Mapping[str, float]] = {
+    "Corridor": {"spo": 0.008},
+    "Keys": {"treegrpo": 0.0002},
     "Judge": {"tarl": 0.004},
     "Spawn": {"ppo": 0.0001},
     "Stale": {"no clip": 0.002, "gspo": 0.004, "reinforcepp": 0.0006, "ppo": 0.0006},
     "Rare": {"rloo": 0.004, "dapo": 0.008, "spo": 0.004, "reinforcepp": 0.004, "ppo": 0.008},
 }
 """Rates of such rows on the wider grid of ``ladder-edge-rates`` that are not the ladder's: in
-Judge, Stale and Rare those of the largest mean area, in Spawn the only one that leads clearly."""
+Judge, Stale and Rare those of the largest mean area, elsewhere the ones that lead clearly."""
 
 
 def column_edges() -> dict[str, Edges]:

@@ -259,7 +259,7 @@ def _wide_column(family: Family, size: Size | str) -> SuiteEnv:
 LADDER_WIDE_RATES = LADDER.model_copy(
     update={
         "name": "ladder-wide-rates",
-        "version": 1,
+        "version": 2,
         "about": "rows that had their best rate at an end of the search's grid and have another "
         "one on a wider grid, there",
         "envs": tuple(
