@@ -188,8 +188,8 @@ def test_a_yardstick_is_judged_on_the_scale_of_the_rows_beside_it() -> None:
         if compared is not None
     ]
     (yardstick,) = compare_with_itself(results, "grpo")
-    assert (yardstick.tests, yardstick.called, yardstick.small) == (8, 0, 0)
-    assert yardstick.equivalent == verdicts.count("equivalent") == 5
+    assert (yardstick.tests, yardstick.called, yardstick.small) == (12, 0, 0)
+    assert yardstick.equivalent == verdicts.count("equivalent") == 6
 
 
 def test_equality_at_the_floor_is_none_and_no_yardstick(tmp_path: Path) -> None:
