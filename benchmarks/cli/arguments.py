@@ -23,6 +23,8 @@ Repeated = tyro.conf.UseAppendAction[tuple[str, ...]]
 """An option that may be given several times."""
 RunDir = Annotated[str | None, tyro.conf.arg(aliases=("--out",))]
 """The folder of a run, which other commands call what they write to."""
+MAY_BE_EMPTY = object()
+"""Marks an option whose empty text has a meaning of its own, which its help tells."""
 GROUPS = ("env", "recipe")
 _HIGHEST_PORT = 65535
 _MAX_WORKERS = 1024
@@ -172,17 +174,22 @@ def refuse_without(command: DataclassInstance, needed: str, names: Collection[st
 def refuse_empty(command: DataclassInstance) -> None:
     """Refuse options that were given an empty text, as a shell variable that is not set gives it.
 
-    An empty path is the working folder, and an empty name one that nothing has.
+    An empty path is the working folder, and an empty name one that nothing has. Options that are
+    marked :data:`MAY_BE_EMPTY` are let pass.
 
     Raises:
         BadValueError: One is empty, or nothing but blanks.
     """
+    hints = get_type_hints(type(command), include_extras=True)
+    let = {n for n, hint in hints.items() if MAY_BE_EMPTY in getattr(hint, "__metadata__", ())}
     given = set(_given_options(command))
     needed = {f.name for f in fields(command) if f.default is f.default_factory is MISSING}
     given |= {at for at in _all_options(command) if at[0] in needed}
     for at, value in _leaves(command):
         texts = value if isinstance(value, tuple) else (value,)
-        if at in given and any(isinstance(text, str) and not text.strip() for text in texts):
+        if at not in given or at[0] in let:
+            continue
+        if any(isinstance(text, str) and not text.strip() for text in texts):
             raise BadValueError(
                 f"{at[1]}: was given an empty text; expected a value after it, or leave it out. Is "
                 "a variable of the shell not set?"

@@ -26,7 +26,7 @@ from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
 from ...envs.wrappers.record import RecordEpisodes
 from ..runtime.threads import prepare, prepare_for
-from .arguments import output_file
+from .arguments import MAY_BE_EMPTY, output_file
 from .env_options import Environment, EnvOptions, env_config
 from .model_options import STARTER, Sampler, fitting_size, made_for, model_path, starter
 
@@ -60,7 +60,7 @@ class Command:
     temperature: float = TEMPERATURE
     max_tokens: int = MAX_TOKENS
     sampler: Sampler = field(default_factory=EngineSettings)
-    out: str | None = None
+    out: Annotated[str | None, MAY_BE_EMPTY] = None
 
 
 QUIT = ("quit", "exit")

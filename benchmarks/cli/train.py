@@ -26,7 +26,7 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.plugins import load_again, loaded_plugins
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
-from .arguments import Repeated, RunDir, expand_dotted, pairs
+from .arguments import MAY_BE_EMPTY, Repeated, RunDir, expand_dotted, pairs
 from .env_options import Environment, EnvOptions, env_config, file_sets
 from .model_options import (
     STARTER,
@@ -131,7 +131,7 @@ class Command:
     tokens: int | None = None
     calls: int | None = None
     minutes: float | None = None
-    eval_split: str = "dev"
+    eval_split: Annotated[str, MAY_BE_EMPTY] = "dev"
     eval_n: int = TASKS
     eval_data: tuple[str, ...] = ()
     settings: Annotated[TrainSettings, tyro.conf.arg(name="")] = field(

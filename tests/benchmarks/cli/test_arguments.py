@@ -10,6 +10,7 @@ from typing import Annotated
 import pytest
 import tyro
 
+from turngym.benchmarks.cli import play, train
 from turngym.benchmarks.cli.arguments import (
     check_workers,
     expand_dotted,
@@ -107,6 +108,13 @@ def test_an_empty_text_is_refused(command: Command, option: str) -> None:
 def test_a_default_may_be_empty() -> None:
     refuse_empty(Command(env="x"))
     refuse_empty(Command(env="x", out="here", report=("a",), named=Inner(so_far="b")))
+
+
+def test_an_empty_text_with_a_meaning_is_let_pass() -> None:
+    refuse_empty(train.Command(recipe="grpo", eval_split=""))
+    refuse_empty(play.Command(env="MathWord-v0", out=""))
+    with pytest.raises(BadValueError, match=r"^--model: was given an empty text"):
+        refuse_empty(train.Command(recipe="grpo", eval_split="", model=""))
 
 
 def test_an_empty_place_is_named_as_the_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ PAGE = Path(__file__).parents[4] / "docs" / "two-agents.md"
 
 
 def test_the_loop_of_the_page_plays_an_episode():
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = [block for block in blocks if "aec_env" in block]
     names = {}
     exec(code, names)
     assert names["aec_env"] is aec_env
