@@ -62,7 +62,7 @@ class Command:
             behind in a third), turns (what a turn found out, where all answers fail), ladder-rates
             (the search for learning rates), ladder-edge-rates (that search beyond its grid),
             ladder-equal-rates (what of two families was the rate's), ladder-wide-rates (what of
-            four was the grid's), or a suite file (.json).
+            six was the grid's), or a suite file (.json).
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
