@@ -181,14 +181,14 @@ def refuse_empty(command: DataclassInstance) -> None:
         BadValueError: One is empty, or nothing but blanks.
     """
     hints = get_type_hints(type(command), include_extras=True)
-    let = {n for n, hint in hints.items() if MAY_BE_EMPTY in getattr(hint, "__metadata__", ())}
+    free = {n for n, hint in hints.items() if MAY_BE_EMPTY in getattr(hint, "__metadata__", ())}
     given = set(_given_options(command))
     needed = {f.name for f in fields(command) if f.default is f.default_factory is MISSING}
     given |= {at for at in _all_options(command) if at[0] in needed}
     for at, value in _leaves(command):
-        texts = value if isinstance(value, tuple) else (value,)
-        if at not in given or at[0] in let:
+        if at not in given or at[0] in free:
             continue
+        texts = value if isinstance(value, tuple) else (value,)
         if any(isinstance(text, str) and not text.strip() for text in texts):
             raise BadValueError(
                 f"{at[1]}: was given an empty text; expected a value after it, or leave it out. Is "

@@ -224,6 +224,8 @@ def test_a_packed_file_gives_the_same_report(ran, tmp_path, capsys) -> None:
         assert (tmp_path / "pages" / path.name).read_bytes() == path.read_bytes()
     assert is_packed(file)
     assert not is_packed(out / "results" / "tiny.json")
+    assert main(["claims", "--pack", str(tmp_path), "--out", str(out)]) == REFUSED
+    assert "is a folder" in capsys.readouterr().err
     file.write_bytes(file.read_bytes()[:-9])
     assert main(words) == REFUSED
     assert "damaged" in capsys.readouterr().err

@@ -11,8 +11,9 @@ import pytest
 from turngym.benchmarks.claims.catalogue import CLAIMS
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
-from turngym.benchmarks.ladder.rates import at_chosen_rates
-from turngym.benchmarks.ladder.scoring import compare_rows
+from turngym.benchmarks.ladder.families import WIDE_RATES
+from turngym.benchmarks.ladder.rates import at_chosen_rates, format_rates
+from turngym.benchmarks.ladder.scoring import compare_rows, score_ladder
 from turngym.benchmarks.ladder.stale_suites import (
     CHOOSING,
     COMPARING,
@@ -147,6 +148,27 @@ def test_the_page_on_losses_says_how_they_compare_at_equal_rates(grid: Results) 
             test = compare_seeds(*([areas[seed] for seed in grid.suite.seeds] for areas in pair))
             ends = (test.difference, test.low95, test.high95)
             assert cell == "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * end for end in ends))
+
+
+def test_the_page_on_the_ladder_says_what_a_wider_grid_of_rates_changes() -> None:
+    found = [Results.read(FOLDER / f"ladder-{part}.jsonl.gz") for part in ("full", "wide-rates")]
+    scored = [{s.family.name: s for s in score_ladder(one, None, "grpo")} for one in found]
+    rows = page_table("| family | row | in the ladder |", "ladder")
+    named = {(family, row) for family, rates in WIDE_RATES.items() for row in rates}
+    assert len(rows) == len(named)
+    assert {(family, row) for family, row, *_ in rows} == named
+    for family, row, *cells in rows:
+        for cell, results, scores in zip(cells, found, scored, strict=True):
+            score = scores[family]
+            (decided,) = [one.middle for one in score.rows if one.label == row]
+            assert decided is not None
+            assert decided.test is not None
+            assert decided.seeds == 10
+            rate = format_rates(results, row, score.family.column(score.middle)).lstrip("0")
+            ends = (decided.test.difference, decided.test.low95, decided.test.high95)
+            text = "{:+.1f} ({:.1f} to {:.1f})".format(*(100 * end for end in ends))
+            said = cell.replace("*", "")
+            assert said == f"{rate}: {text}, {decided.verdict}", (family, row)
 
 
 STATE_ROWS = {
