@@ -26,7 +26,7 @@ from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
 from ...envs.core.registration import breakdown_metrics
 from ...envs.core.tasks import get_split_size
-from ...envs.utils.statistics import Estimate, estimate, estimate_of_means, estimate_share
+from ...envs.utils.statistics import Estimate, estimate_scores, estimate_share
 from ...envs.wrappers.record import RecordEpisodes
 from ..core.checks import check_seed
 from ..core.forest import Tree
@@ -254,7 +254,7 @@ class Evaluation:
             "agent_errors": self.agent_errors,
             "context_full": self.context_full,
             "success": self.success,
-            "return": estimate([e.return_ for e in self.scored]),
+            "return": estimate_scores([[e.return_ for e in self.scored]]),
             "tokens": self.tokens,
             "metrics": {name: self.mean(name) for name in names},
         }
@@ -369,7 +369,7 @@ def _mean_numbers(sets: Sequence[Evaluation]) -> dict[str, Any]:
         "agent_errors": sum(s.agent_errors for s in sets),
         "context_full": sum(s.context_full for s in sets),
         "success": estimate_share(solved),
-        "return": estimate_of_means([[e.return_ for e in s.scored] for s in scored]),
+        "return": estimate_scores([[e.return_ for e in s.scored] for s in scored]),
         "tokens": sum(s.tokens for s in scored) / max(1, len(scored)),
         "metrics": {name: sum(values) / len(values) for name, values in means.items()},
     }

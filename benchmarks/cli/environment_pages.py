@@ -22,7 +22,7 @@ from ...envs.core.registration import (
     find_environment,
 )
 from ...envs.core.tasks import get_split_size
-from ...envs.utils.statistics import estimate, estimate_share
+from ...envs.utils.statistics import estimate_scores
 from .docstrings import Docstring, read_docstring, table_cell
 
 TASKS = 20
@@ -415,10 +415,12 @@ def _score(env: gym.Env[str, str], agent: str, task: int) -> tuple[float, float,
 
 
 def _interval(values: Sequence[float], *, percent: bool = False) -> str:
-    found = estimate_share([values]) if percent else estimate(values)
+    found = estimate_scores([values])
     mean, low, high = found.mean, found.low95, found.high95
     if percent:
         return f"{100 * mean:.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+    if low == high:
+        return f"{mean:.2f} (all alike)"
     return f"{mean:.2f} ({low:.2f}–{high:.2f})"
 
 

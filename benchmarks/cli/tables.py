@@ -60,7 +60,9 @@ def plain_table(*left: str, right: Sequence[str] = (), **options: Any) -> Table:
 
 
 def shown(part: Estimate, percent: bool) -> str:
-    """Return a mean with its 95 % interval."""
+    """Return a mean with its 95 % interval; none where all values are alike, which have none."""
+    if part.low95 == part.high95:
+        return f"{part.mean:.1%}" if percent else f"{part.mean:.3f} [dim](all alike)[/]"
     if percent:
         return f"{part.mean:.1%} [dim]({100 * part.low95:.1f}–{100 * part.high95:.1f})[/]"
     return f"{part.mean:.3f} [dim]({part.low95:.3f}–{part.high95:.3f})[/]"

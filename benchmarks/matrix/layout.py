@@ -84,10 +84,12 @@ class Layout:
         if self.suite_file.exists():
             old = Suite.read(self.suite_file)
             if old.digest != suite.digest:
+                same = old.name == suite.name  # an earlier version, or one that was edited
+                keep = f"; --reuse {self.root} takes over what both have" if same else ""
                 raise BadValueError(
                     f"{self.root} contains suite {old.name!r} version {old.version} "
                     f"({old.digest[:12]}), not {suite.name!r} version {suite.version} "
-                    f"({suite.digest[:12]}). Choose another folder."
+                    f"({suite.digest[:12]}). Choose another folder{keep}."
                 )
             return
         others = sorted(p.name for p in self.root.iterdir() if p.name != "lock")

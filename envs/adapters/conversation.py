@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from ..core.env import TextEnv
 from ..core.episode import Info
 from ..core.errors import BadValueError, EnvFault, EpisodeError
 from ..core.tasks import get_default_split, get_split_size
+from ..wrappers.record import RecordEpisodes
 
 Settings = Mapping[str, Any] | str | None
 """Settings of an environment, or the same as JSON text, which every table format holds."""
@@ -44,9 +46,11 @@ class Conversation:
         env_id: Registered id; ``module:id`` imports the module first.
         settings: Settings of the environment.
         where: The adapter, for messages.
+        record: File that episodes are appended to, as
+            :class:`~turngym.envs.wrappers.record.RecordEpisodes` writes them; None writes none.
 
     Attributes:
-        environment: The environment itself.
+        env: The environment itself.
         terms: Named parts of the return so far.
 
     Raises:
@@ -54,7 +58,14 @@ class Conversation:
             opens sessions, which no conversation that only grows can hold.
     """
 
-    def __init__(self, env_id: str, settings: Settings = None, *, where: str) -> None:
+    def __init__(
+        self,
+        env_id: str,
+        settings: Settings = None,
+        *,
+        where: str,
+        record: str | os.PathLike[str] | None = None,
+    ) -> None:
         self.env = make_text_env(env_id, settings, where=where)
         if self.env.sessions:
             raise BadValueError(
@@ -63,6 +74,7 @@ class Conversation:
                 "recipes, or serve it with the OpenEnv adapter, which reports the session of every "
                 "observation."
             )
+        self._played = self.env if record is None else RecordEpisodes(self.env, record)
         self.where = where
         self._made = {"env_id": env_id, "settings": _comparable(settings, where)}
         self.terms: dict[str, float] = {}
@@ -80,7 +92,7 @@ class Conversation:
         """
         self._check(row)
         self.terms = {}
-        observation, self._info = self.env.reset(
+        observation, self._info = self._played.reset(
             seed=row.get("seed"), options=get_reset_options(row)
         )
         return self.env.instructions + observation
@@ -106,7 +118,7 @@ class Conversation:
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
         action = cut_at_stop(action, self.env.stop)
-        observation, reward, terminated, truncated, self._info = self.env.step(action)
+        observation, reward, terminated, truncated, self._info = self._played.step(action)
         if self._info["status"] == "env_error":
             raise EnvFault(f"{self.env.name}: {observation}")
         for name, value in self._info["reward_terms"].items():
@@ -118,6 +130,10 @@ class Conversation:
         if self.env.blocking:
             return await asyncio.to_thread(self.act, action)
         return self.act(action)
+
+    def close(self) -> None:
+        """Close the environment; an episode that was running is recorded as abandoned."""
+        self._played.close()
 
     @property
     def info(self) -> Info:

@@ -7,6 +7,7 @@ call to ``call``, send its text back as the tool's message, stop when it is done
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ class ToolConversation:
         env_id: Registered id.
         settings: Settings of the environment.
         where: The adapter, for messages.
+        record: File that episodes are appended to, for the viewer or a leaderboard; see
+            :class:`~turngym.envs.adapters.conversation.Conversation`.
 
     Attributes:
         talk: The conversation: terms of the return, info.
@@ -38,9 +41,14 @@ class ToolConversation:
     """
 
     def __init__(
-        self, env_id: str, settings: Settings = None, *, where: str = "the tool loop"
+        self,
+        env_id: str,
+        settings: Settings = None,
+        *,
+        where: str = "the tool loop",
+        record: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.talk = Conversation(env_id, settings, where=where)
+        self.talk = Conversation(env_id, settings, where=where, record=record)
         self.action_tools = action_tools(self.talk.env)
 
     @property

@@ -76,7 +76,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     """Return the mean and the bootstrap interval of one sample.
 
     Equal values, a single one or none give an interval of no width (0 for none): resampling
-    cannot widen them. Outcomes of 0 and 1 have a better one, :func:`estimate_share`.
+    cannot widen them. Outcomes of 0 and 1 have a better one, :func:`estimate_scores`.
     """
     return bootstrap_mean([values]) if len(values) else Estimate(mean=0.0, low95=0.0, high95=0.0)
 
@@ -189,6 +189,17 @@ def estimate_of_means(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
     for array in arrays:
         total += _resampled_means(array, rng, RESAMPLES)
     return _percentile_interval(mean, total / len(arrays))
+
+
+def estimate_scores(samples: Sequence[Sequence[float] | Floats]) -> Estimate:
+    """Return the mean of the samples' means with the 95 % interval that fits their values.
+
+    Values of 0 and 1 have the exact one of :func:`estimate_share`, so that a return which is 1 for
+    a solved task and 0 for another has the interval of the success; others are resampled as in
+    :func:`estimate_of_means`. No sample, or one empty one, gives 0.
+    """
+    exact = all(len(sample) and has_outcomes(sample) for sample in samples)
+    return (estimate_share if exact else estimate_of_means)(samples)
 
 
 def over_runs(values: Sequence[float], bound: float = 0.0) -> OverRuns:

@@ -77,7 +77,7 @@ def _env_scores(cell: Cell, results: Sequence[EpisodeResult]) -> EnvScores:
         trials=cell.trials,
         score=_estimate([task_means(results, _score)]),
         success=_estimate([task_means(results, _success)]),
-        return_=bootstrap_mean([task_means(results, lambda r: r.return_)]),
+        return_=_estimate([task_means(results, lambda r: r.return_)]),
         pass_at=tuple(_mean([pass_at(c, cell.trials, k) for c in solved.values()]) for k in ks),
         pass_all=tuple(_mean([pass_all(c, cell.trials, k) for c in solved.values()]) for k in ks),
         turns=_mean([float(r.turns) for r in results]),

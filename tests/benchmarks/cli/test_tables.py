@@ -12,7 +12,7 @@ from turngym.benchmarks.cli.tables import before_after, gain_line, metric_table,
 from turngym.envs.utils.statistics import Estimate
 
 
-def score(success: float = 0.5, **more: Any) -> SetScore:
+def score(success: float = 0.5, /, **more: Any) -> SetScore:
     part = Estimate(mean=success, low95=success, high95=success)
     return SetScore(
         **{"name": "dev", "env_id": "E-v0", "split": "dev", "n": 4, "errors": 0}
@@ -44,6 +44,16 @@ def test_counts_stand_in_the_table_where_there_are_any() -> None:
     assert head.index("errors") < head.index("agent errors") < head.index("context full")
     assert one.split()[2:6] == ["4", "7", "0", "0"]
     assert two.split()[2:6] == ["4", "0", "2", "3"]
+
+
+def test_values_that_are_all_alike_have_no_interval() -> None:
+    _, row = printed(score_table([("rag", score(0.5))]))
+    assert "50.0%" in row
+    assert "0.500 (all alike)" in row
+    wide = Estimate(mean=0.5, low95=0.1, high95=0.9)
+    _, row = printed(score_table([("rag", score(**{"success": wide, "return": wide}))]))
+    assert "50.0% (10.0–90.0)" in row
+    assert "0.500 (0.100–0.900)" in row
 
 
 def test_nothing_scored_is_no_score() -> None:

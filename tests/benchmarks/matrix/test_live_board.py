@@ -160,8 +160,14 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 def test_another_suite_is_refused(tmp_path: Path) -> None:
     filled(tmp_path, tiny(), lambda cell: None)
     other = tiny(seeds=(0, 1))
-    with pytest.raises(BadValueError, match="contains suite 'tiny' version 1"):
+    with pytest.raises(BadValueError, match="contains suite 'tiny' version 1") as edited:
         run_matrix(other, tmp_path, Pretender(other, Layout(tmp_path), lambda job: None), Quiet())
+    assert f"--reuse {tmp_path} takes over" in str(edited.value)
+    stranger = tiny().model_copy(update={"name": "another"})
+    with pytest.raises(BadValueError, match=r"Choose another folder\.$"):
+        run_matrix(
+            stranger, tmp_path, Pretender(stranger, Layout(tmp_path), lambda job: None), Quiet()
+        )
 
 
 def test_a_strange_folder_is_refused(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from helpers.adapter_play import MICRO, TALKING, a_row, as_call, played
 
+from turngym.envs import read_transcripts, replay
 from turngym.envs.adapters.openai_tools import ToolConversation, tool_schemas
 from turngym.envs.adapters.tool_view import NOTE, action_tools
 from turngym.envs.adapters.trl_environment import make_tool_method, to_python_type
@@ -36,6 +38,28 @@ def test_the_expert_s_calls_reach_what_its_actions_reach(env_id: str) -> None:
     assert reply.done
     assert reply.info["status"] == direct.status
     assert game.talk.terms == pytest.approx(direct.terms)
+
+
+@pytest.mark.parametrize("env_id", ["SearchQA-v0", "Retail-v0"])
+def test_calls_are_recorded_as_the_actions_that_they_are(env_id: str, tmp_path: Path) -> None:
+    direct, file = played(env_id), tmp_path / "episodes.jsonl"
+    game = ToolConversation(env_id, MICRO, record=file)
+    game.start(direct.row)
+    for action in direct.actions:
+        name, arguments = as_call(action, game.action_tools)
+        game.call(name, json.dumps(arguments))
+    game.start(direct.row)
+    game.call(*as_call(direct.actions[0], game.action_tools))
+    game.talk.close()
+    whole, given_up = read_transcripts(file)
+    assert whole.status == direct.status
+    assert sum(sum(step.terms.values()) for step in whole.steps) == pytest.approx(
+        sum(direct.terms.values())
+    )
+    assert (given_up.status, len(given_up.steps)) == ("running", 1)
+    assert whole.seed == given_up.seed == direct.row["seed"]
+    for transcript in (whole, given_up):
+        assert replay(transcript).same
 
 
 @pytest.mark.parametrize(("env_id", "names"), NAMES.items())

@@ -14,6 +14,8 @@ from scipy.stats import binom, binomtest, multinomial
 from turngym.envs.core.errors import BadValueError
 from turngym.envs.utils.statistics import (
     bootstrap_mean,
+    estimate_of_means,
+    estimate_scores,
     estimate_share,
     holm,
     mcnemar_p,
@@ -226,6 +228,19 @@ def test_equal_samples_have_no_width() -> None:
     for samples in ([], [[1.0], []]):
         with pytest.raises(BadValueError):
             bootstrap_mean(samples)
+
+
+OUTCOMES = st.lists(st.sampled_from((0.0, 1.0)), min_size=1, max_size=20)
+
+
+@given(st.lists(OUTCOMES, min_size=1, max_size=3), st.floats(0.1, 0.9))
+def test_scores_of_nought_and_one_are_shares_and_others_are_resampled(
+    samples: list[list[float]], part: float
+) -> None:
+    assert estimate_scores(samples) == estimate_share(samples)
+    mixed = [*samples, [part, 1.0]]
+    assert estimate_scores(mixed) == estimate_of_means(mixed)
+    assert estimate_scores([]) == estimate_scores([[]]) == estimate_of_means([])
 
 
 @settings(max_examples=40)
