@@ -13,13 +13,18 @@ from ...envs.core.errors import BadValueError
 from .offload import ActivationOffload
 
 
+def is_recomputable(model: Any) -> bool:
+    """Return whether a model has layers that can be checkpointed."""
+    return bool(_layers(model))
+
+
 def check_recomputable(model: Any) -> None:
     """Refuse a model whose layers cannot be checkpointed.
 
     Raises:
         BadValueError: It has none that can.
     """
-    if not _layers(model):
+    if not is_recomputable(model):
         raise BadValueError(
             f"LearnerSettings.gradient_checkpointing: {type(model).__name__} has no layers that "
             "can be run again; leave it off and lower micro_batch_tokens instead."

@@ -26,7 +26,7 @@ from .batching.micro_batch import Batching, Columns, MicroBatch
 from .batching.prefix_sharing import why_not_shared
 from .batching.rows import Row
 from .critic import Critic
-from .gradient_checkpointing import check_recomputable, recomputing
+from .gradient_checkpointing import check_recomputable, is_recomputable, recomputing
 from .loss_traits import reads_entropy
 from .offload import INPUTS_HERE, ActivationOffload, CopyLane
 from .parallel.team import Team
@@ -47,7 +47,10 @@ from .update_log import pieces
 ACTIVATION_BYTES = 3 * 2**29
 """What a micro batch of a large model on a CPU may keep for its backward pass: beside weights,
 gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB. A critic of its
-own has the first three again, and takes two thirds of it."""
+own has the first three again, and takes two thirds of it. A tree that would keep more on its own
+has its layers computed again."""
+ROUNDED = 17 / 16
+"""How much longer rounding may make a micro batch than what was found to fit."""
 
 GiveBack = Literal["micro batch", "optimiser step"]
 
@@ -108,6 +111,7 @@ class Models:
         self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
         self._lean = self._quick_forms()
+        self._kept: KeptMemory | None = None
         quick = self._quick_layers()
         self.batching = Batching(
             token_budget=settings.micro_batch_tokens if quick is None else self._fitting(quick),
@@ -124,7 +128,7 @@ class Models:
         self.activations: ActivationOffload | None = None
         if settings.offload_activations:
             self.activations = ActivationOffload(CopyLane(device))
-        self._kept: KeptMemory | None = None
+        self._told = False
         if device.type == "cuda" or not self.team.alone:
             self._measure_kept()  # before the weights are cut up
         frozen = self.reference.model if self.reference else None
@@ -301,7 +305,7 @@ class Models:
                     explain_out_of_memory("scoring a micro batch", self.memory_hint())
                 )
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
-            if training and self.settings.gradient_checkpointing:
+            if training and self._recomputes(batch):
                 stack.enter_context(recomputing(models, self.activations))
             models += [one.model for one in (self.reference, self.teacher) if one is not None]
             stack.enter_context(attention_for(models, batch))
@@ -427,8 +431,8 @@ class Models:
         """Let models on a CPU compute packs by layers of our own; return the policy's."""
         if not self.team.alone or self.unshared_because is not None:
             return None
-        kept = 0 if self.settings.gradient_checkpointing else ACTIVATION_BYTES
-        self.tokens.quicken(kept)
+        kept = 0 if self.settings.gradient_checkpointing else self._room * ROUNDED
+        self.tokens.quicken(int(kept))
         if self.reference is not None:
             self.reference.quicken(0)  # keeps nothing at all: it has no backward pass
         if self.tokens.layers is not None and self.critic is not None:
@@ -440,13 +444,12 @@ class Models:
         most = self.settings.micro_batch_tokens
         if self.settings.gradient_checkpointing:
             return most
-        kept = (2 if self._has_own_critic else 1) * layers.bytes_per_token
-        return max(1, min(most, self._room // kept))
+        return max(1, min(most, self._room // layers.bytes_per_token))
 
     @property
     def _room(self) -> int:
-        """Bytes that a micro batch of a large model on a CPU may keep."""
-        return ACTIVATION_BYTES // 3 if self._has_own_critic else ACTIVATION_BYTES
+        """Bytes that a micro batch of a large model on a CPU may keep, of each trained model."""
+        return ACTIVATION_BYTES // 6 if self._has_own_critic else ACTIVATION_BYTES
 
     @property
     def _has_own_critic(self) -> bool:
@@ -457,9 +460,30 @@ class Models:
         large = self.tokens.large and self.tokens.device.type == "cpu" and self.team.alone
         if not large or self.settings.gradient_checkpointing:
             return None
-        kept = KeptMemory.measured(self.tokens, self.tokens.device)
-        room = self._room / (2 if self._has_own_critic else 1)
+        kept, room = self._measure_kept(), self._room
         return lambda longest: max(1, int(room / kept.of(1, longest)))
+
+    def _recomputes(self, batch: MicroBatch) -> bool:
+        """Return whether layers are computed again in the backward pass of a micro batch.
+
+        Without the setting that is one whose single tree is too large to fit; bits are the same.
+        """
+        if self.settings.gradient_checkpointing:
+            return True
+        if self.batching.fitting is None or not is_recomputable(self.policy):
+            return False
+        kept, room = self._measure_kept().of_batch(batch), self._room
+        if kept <= room * ROUNDED:
+            return False
+        if not self._told:
+            self._told = True
+            warnings.warn(
+                f"a micro batch of {batch.ids.numel():,} tokens would keep {kept / 2**30:.1f} GiB "
+                f"for its backward pass, where {room / 2**30:.2g} fit: layers of such ones are "
+                "computed again in it, as --gradient-checkpointing does (a third more time)",
+                stacklevel=2,
+            )
+        return True
 
     def _unshared(self) -> str | None:
         """Return why prefixes are not shared; None when they are."""

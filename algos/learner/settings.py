@@ -29,7 +29,8 @@ class LearnerSettings:
             groups have in common, through the model once, where that saves work; off, every path is
             a padded row of its own.
         gradient_checkpointing: Keep only the inputs of the layers and compute them again in the
-            backward pass: a third more time, much less memory.
+            backward pass: a third more time, much less memory. Off, large models on a CPU do so for
+            trees alone that would not fit otherwise.
         optimizer: adamw, or adamw8bit with moments in 8 bits (needs bitsandbytes).
         liger: Run norms, rotary embedding and gated layers by Liger's fused kernels (CUDA, needs
             liger-kernel).

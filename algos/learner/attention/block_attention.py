@@ -109,6 +109,13 @@ class _Work:
         for start in range(0, self.length, CHUNK):
             yield start, min(start + CHUNK, self.length)
 
+    @property
+    def entries(self) -> int:
+        """Attention weights of one head."""
+        return self.spans * sum(
+            (b - a) * (self.n_prefix + b - sum(self.first_seen(a))) for a, b in self.chunks()
+        )
+
     def first_seen(self, query: int) -> Range:
         """Return the first token of the context and the first own one that a query sees."""
         if self.window is None:
@@ -153,6 +160,11 @@ class BlockPlan:
         """Prepare the blocks of a pack; ``window`` is how many tokens of its path a token sees."""
         works = tuple(_Work.of(block, device, window) for block in blocks)
         return cls(works, sum(len(work.put) for work in works))
+
+    @property
+    def entries(self) -> int:
+        """Attention weights of one head, which are kept for the backward pass."""
+        return sum(work.entries for work in self.works)
 
 
 def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:

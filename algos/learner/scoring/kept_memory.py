@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..batching.micro_batch import MicroBatch
 from ..batching.rows import Row
-from .scoring import TokenModel, attention_for, quick_cpu_maths
+from .scoring import SHORT_ROW, TokenModel, attention_for, quick_cpu_maths
 
 SHORT, LONG = 32, 96
 """Tokens of the two passes that are measured."""
@@ -31,6 +31,17 @@ class KeptMemory:
     def of(self, tokens: int, longest: int) -> float:
         """Return the bytes of so many tokens in rows of at most ``longest``."""
         return tokens * (self.base + self.slope * longest)
+
+    def of_batch(self, batch: MicroBatch) -> float:
+        """Return the bytes of a micro batch on a CPU.
+
+        Padded rows that are long go through torch's blocked kernel, which keeps no weights.
+        """
+        tokens, columns = batch.ids.numel(), batch.row_columns
+        weights = tokens * columns if columns <= SHORT_ROW else 0
+        if batch.layout is not None:
+            weights = batch.layout.plan().entries
+        return self.base * tokens + self.slope * weights
 
     @classmethod
     def measured(cls, tokens: TokenModel, device: torch.device) -> KeptMemory:
