@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 
@@ -92,9 +92,8 @@ class Conversation:
         """
         self._check(row)
         self.terms = {}
-        observation, self._info = self._played.reset(
-            seed=row.get("seed"), options=get_reset_options(row)
-        )
+        observation, info = self._played.reset(seed=row.get("seed"), options=get_reset_options(row))
+        self._info = cast("Info", info)
         return self.env.instructions + observation
 
     def _check(self, row: Mapping[str, Any]) -> None:
@@ -118,12 +117,13 @@ class Conversation:
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
         action = cut_at_stop(action, self.env.stop)
-        observation, reward, terminated, truncated, self._info = self._played.step(action)
-        if self._info["status"] == "env_error":
+        observation, reward, terminated, truncated, told = self._played.step(action)
+        info = self._info = cast("Info", told)
+        if info["status"] == "env_error":
             raise EnvFault(f"{self.env.name}: {observation}")
-        for name, value in self._info["reward_terms"].items():
+        for name, value in info["reward_terms"].items():
             self.terms[name] = self.terms.get(name, 0.0) + value
-        return Reply(observation, reward, terminated or truncated, self._info)
+        return Reply(observation, reward, terminated or truncated, info)
 
     async def act_beside(self, action: str) -> Reply:
         """Take an action as :meth:`act`; an environment that waits does so off the event loop."""
