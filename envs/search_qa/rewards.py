@@ -215,12 +215,12 @@ def iterate_pieces(episode: Episode[Any], action: str | None = None) -> Iterator
     """Yield the trajectory after the prompt; ``action`` is one that ``episode.steps`` lacks."""
     for i, step in enumerate(episode.steps):
         if i:
-            yield Piece(step.observation, by_model=False)
-        yield Piece(step.action, by_model=True)
+            yield Piece(step.observation, False)
+        yield Piece(step.action, True)
     if action is not None:
         if episode.steps:
-            yield Piece(episode.observation, by_model=False)
-        yield Piece(action, by_model=True)
+            yield Piece(episode.observation, False)
+        yield Piece(action, True)
 
 
 def grade_answer(
