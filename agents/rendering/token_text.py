@@ -8,6 +8,7 @@ from typing import Any
 from ...envs.utils.bounded_cache import BoundedCache
 from ..models.starter_tokenizer import StarterTokenizer
 from .text_pieces import TextPieces, text_pieces
+from .token_bytes import token_bytes
 
 _REMEMBERED = 1 << 20
 """Tokens of encoded texts that are kept, at most some 40 MB: the paths of a group read the same
@@ -33,6 +34,7 @@ class TokenText:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._backend = _plain_backend(tokenizer)
+        self._bytes = token_bytes(self._backend)
         self._pieces: TextPieces | None = None  # anchors are encoded by the tokenizer itself
         self._anchors: list[tuple[str, list[int]]] = []
         for text in _ANCHORS:
@@ -82,6 +84,8 @@ class TokenText:
         """
         if not len(ids):
             return ""
+        if self._bytes is not None:
+            return self._bytes.text(ids)
         key = tuple(map(int, ids))
         text = self._decoded.get(key)
         if text is None:

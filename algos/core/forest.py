@@ -141,12 +141,15 @@ class Tree:
 
         Args:
             turn: The turn.
-            checked: Whether it stands in another tree already, where its values were checked.
+            checked: Whether it was checked already, where it was added behind the same turns.
 
         Raises:
             BadValueError: The turn breaks an invariant of the structure.
         """
         at = len(self.turns)
+        if checked:
+            self.turns.append(turn)
+            return at
         if not ROOT <= turn.parent < at:
             raise BadValueError(
                 f"turn {at}: parent is {turn.parent}; expected an index from {ROOT} to {at - 1}."
@@ -156,8 +159,7 @@ class Tree:
         n = len(turn.act_ids)
         if n == 0:
             raise BadValueError(f"turn {at}: no action tokens; a turn has at least one.")
-        if not checked:
-            _check_measures(turn, n, at)
+        _check_measures(turn, n, at)
         if turn.previous is not None and not ROOT <= turn.previous < at:
             raise BadValueError(
                 f"turn {at}: previous is {turn.previous}; expected an index from {ROOT} to "
@@ -184,9 +186,10 @@ class Tree:
 
     def chain(self, last: int) -> tuple[int, ...]:
         """Turn indices from the start (or SPAWN) of ``last``'s context down to ``last``."""
-        line = [last]
-        while self.turns[line[-1]].edge is Edge.CONTINUE and self.turns[line[-1]].parent != ROOT:
-            line.append(self.turns[line[-1]].parent)
+        line, turn = [last], self.turns[last]
+        while turn.edge is Edge.CONTINUE and turn.parent != ROOT:
+            line.append(turn.parent)
+            turn = self.turns[turn.parent]
         return tuple(reversed(line))
 
     def previous(self, at: int) -> int:

@@ -64,7 +64,8 @@ class EpisodeHandle:
         session: The session whose turn it is.
         contexts: By session.
         askers: By key of a session, the turn that asked for it.
-        holders: How many contexts of this handle and its forks hold each engine cache.
+        sharers: How many contexts beside the first hold an engine cache, of this handle and its
+            forks; without those that one alone holds.
         moment: The position that it shares with others, None for a handle by itself.
     """
 
@@ -78,7 +79,7 @@ class EpisodeHandle:
     last: int = ROOT
     done: bool = False
     askers: dict[str, int] = field(default_factory=dict)
-    holders: dict[int, int] = field(default_factory=dict)
+    sharers: dict[int, int] = field(default_factory=dict)
     moment: Moment | None = None
 
     @property
@@ -112,22 +113,18 @@ class EpisodeHandle:
             twin.moment = moment
         return twins
 
-    def hold_cache(self, cache: int) -> None:
-        """Count one more context that holds an engine cache."""
-        self.holders[cache] = self.holders.get(cache, 0) + 1
-
     def drop_cache(self, cache: int) -> bool:
-        """Count one fewer, and return whether it was the last."""
-        left = self.holders.pop(cache) - 1
-        if left:
-            self.holders[cache] = left
-        return not left
+        """Count one context fewer that holds an engine cache; return whether it was the last."""
+        others = self.sharers.pop(cache, 0)
+        if others > 1:
+            self.sharers[cache] = others - 1
+        return not others
 
     def _twin(self, env: gym.Env[Any, Any], place: tuple[int, ...]) -> EpisodeHandle:
         contexts = {s: c.fork() for s, c in self.contexts.items()}
         for context in contexts.values():
-            if context.cache is not None:
-                self.hold_cache(context.cache)
+            if (cache := context.cache) is not None:
+                self.sharers[cache] = self.sharers.get(cache, 0) + 1
         return EpisodeHandle(
             env=env,
             task_id=self.task_id,
@@ -139,7 +136,7 @@ class EpisodeHandle:
             last=self.last,
             done=self.done,
             askers=dict(self.askers),
-            holders=self.holders,
+            sharers=self.sharers,
         )
 
 
@@ -436,7 +433,11 @@ class EpisodeRunner:
 
     async def _sample(self, handle: EpisodeHandle, top_logprobs: int) -> Completion:
         context, sampling = handle.now, self.sampling
-        ids = context.ids + context.obs_ids + context.given
+        moment = handle.moment
+        if moment is None or (ids := moment.prompt) is None:
+            ids = context.ids + context.obs_ids + context.given
+            if moment is not None:
+                moment.prompt = ids
         room = min(self.max_context - len(ids), sampling.max_tokens - len(context.given))
         if (room, top_logprobs) != (sampling.max_tokens, sampling.top_logprobs):
             sampling = replace(sampling, max_tokens=room, top_logprobs=top_logprobs)
@@ -444,10 +445,9 @@ class EpisodeRunner:
         done = await self.engine.generate(
             Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
         )
-        if done.cache is not None:  # first, since the engine may have continued the old one
-            handle.hold_cache(done.cache)
-        self._release(handle, context)
-        context.cache = done.cache
+        if done.cache != context.cache:  # else the engine has continued the old one
+            self._release(handle, context)
+            context.cache = done.cache
         return done
 
     def _prepare(self, handle: EpisodeHandle, observation: str, info: Mapping[str, Any]) -> bool:

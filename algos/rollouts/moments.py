@@ -37,11 +37,13 @@ class Moment:
         before: The moment that led here, as long as somebody may come from it.
         played: What became of an action, by its tokens, why its sampling ended and the version of
             the weights; None where the environment failed.
+        prompt: The context of whoever stands here, once one of them has asked for an action.
     """
 
     standing: int
     before: Moment | None = None
     played: dict[Key, asyncio.Future[Played | None]] = field(default_factory=dict)
+    prompt: list[int] | None = None
 
     def kept_for(self) -> int | None:
         """Return how many moments away the furthest handle stands that can come here.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import struct
+from hashlib import blake2b
+from struct import pack
 
 
 def seed_at(*place: int) -> int:
@@ -11,5 +11,5 @@ def seed_at(*place: int) -> int:
 
     The same in every process and on every machine; neighbouring places give unrelated seeds.
     """
-    data = struct.pack(f"<{len(place)}q", *place)
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
+    data = pack(f"<{len(place)}q", *place)
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little") >> 1

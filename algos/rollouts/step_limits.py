@@ -33,10 +33,8 @@ class Amount:
     @classmethod
     def of(cls, groups: Iterable[Group]) -> Amount:
         """Return the sum over these groups."""
-        out = cls()
-        for group in groups:
-            out += cls(group_tokens(group), group_turns(group), 1)
-        return out
+        each = list(groups)
+        return cls(sum(map(group_tokens, each)), sum(map(group_turns, each)), len(each))
 
     def __add__(self, other: Amount) -> Amount:
         return Amount(
