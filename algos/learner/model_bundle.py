@@ -128,7 +128,7 @@ class Models:
         self.activations: ActivationOffload | None = None
         if settings.offload_activations:
             self.activations = ActivationOffload(CopyLane(device))
-        self._told = False
+        self._warned = False
         if device.type == "cuda" or not self.team.alone:
             self._measure_kept()  # before the weights are cut up
         frozen = self.reference.model if self.reference else None
@@ -475,8 +475,8 @@ class Models:
         kept, room = self._measure_kept().of_batch(batch), self._room
         if kept <= room * ROUNDED:
             return False
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             warnings.warn(
                 f"a micro batch of {batch.ids.numel():,} tokens would keep {kept / 2**30:.1f} GiB "
                 f"for its backward pass, where {room / 2**30:.2g} fit: layers of such ones are "

@@ -117,8 +117,8 @@ class Conversation:
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
         action = cut_at_stop(action, self.env.stop)
-        observation, reward, terminated, truncated, told = self._played.step(action)
-        info = self._info = cast("Info", told)
+        observation, reward, terminated, truncated, details = self._played.step(action)
+        info = self._info = cast("Info", details)
         if info["status"] == "env_error":
             raise EnvFault(f"{self.env.name}: {observation}")
         for name, value in info["reward_terms"].items():
