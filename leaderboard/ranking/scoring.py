@@ -7,10 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ...envs.utils.statistics import (
-    Estimate,
-    bootstrap_mean,
-    estimate_share,
-    has_outcomes,
+    estimate_scores,
     pass_all,
     pass_at,
     student_mean,
@@ -34,8 +31,8 @@ def score_entry(suite: Suite, results: Sequence[EpisodeResult], runs: int) -> Sc
     common = min(cell.trials for cell in suite.cells)
     per_run = tuple(_run_score(by_env, run) for run in range(runs))
     return Scores(
-        score=_estimate([task_means(found, _score) for found in by_env.values()]),
-        success=_estimate([task_means(found, _success) for found in by_env.values()]),
+        score=estimate_scores([task_means(found, _score) for found in by_env.values()]),
+        success=estimate_scores([task_means(found, _success) for found in by_env.values()]),
         pass_at=tuple(_mean([env.pass_at[k] for env in envs]) for k in range(common)),
         pass_all=tuple(_mean([env.pass_all[k] for env in envs]) for k in range(common)),
         turns=_mean([env.turns for env in envs]),
@@ -75,9 +72,9 @@ def _env_scores(cell: Cell, results: Sequence[EpisodeResult]) -> EnvScores:
         metric=cell.metric,
         tasks=len(cell.tasks),
         trials=cell.trials,
-        score=_estimate([task_means(results, _score)]),
-        success=_estimate([task_means(results, _success)]),
-        return_=_estimate([task_means(results, lambda r: r.return_)]),
+        score=estimate_scores([task_means(results, _score)]),
+        success=estimate_scores([task_means(results, _success)]),
+        return_=estimate_scores([task_means(results, lambda r: r.return_)]),
         pass_at=tuple(_mean([pass_at(c, cell.trials, k) for c in solved.values()]) for k in ks),
         pass_all=tuple(_mean([pass_all(c, cell.trials, k) for c in solved.values()]) for k in ks),
         turns=_mean([float(r.turns) for r in results]),
@@ -85,11 +82,6 @@ def _env_scores(cell: Cell, results: Sequence[EpisodeResult]) -> EnvScores:
         errors=sum(r.failed for r in results),
         metrics=_metric_means(results),
     )
-
-
-def _estimate(samples: Sequence[Sequence[float]]) -> Estimate:
-    """Exact where every task was solved in all of its trials or in none, else by resampling."""
-    return (estimate_share if all(map(has_outcomes, samples)) else bootstrap_mean)(samples)
 
 
 def _metric_means(results: Sequence[EpisodeResult]) -> dict[str, float]:
