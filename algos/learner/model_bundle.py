@@ -26,6 +26,7 @@ from .batching.micro_batch import Batching, Columns, MicroBatch
 from .batching.prefix_sharing import why_not_shared
 from .batching.rows import Row
 from .critic import Critic
+from .freed_memory import mapped_apart
 from .gradient_checkpointing import check_recomputable, is_recomputable, recomputing
 from .loss_traits import reads_entropy
 from .offload import INPUTS_HERE, ActivationOffload, CopyLane
@@ -307,6 +308,8 @@ class Models:
             stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
             if training and self._recomputes(batch):
                 stack.enter_context(recomputing(models, self.activations))
+                if self.tokens.device.type == "cpu":
+                    stack.enter_context(mapped_apart())
             models += [one.model for one in (self.reference, self.teacher) if one is not None]
             stack.enter_context(attention_for(models, batch))
             needed = None if everywhere or not self._lean else batch.read_positions()

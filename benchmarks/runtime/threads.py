@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import os
-import sys
 from importlib import import_module
 
+from ...algos.learner.freed_memory import keep_memory
 from ...envs.utils.garbage_collection import uncollected
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h of glibc
-
-
-def keep_memory() -> bool:
-    """Keep freed memory in the process; return whether the C library does so (glibc alone).
-
-    Every update allocates and frees the same tensors. Given back to the system in between, their
-    pages are cleared and mapped again each time, about a twentieth of a small model's step.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        limit = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError):  # another C library
-        return False
-    return bool(limit(M_MMAP_THRESHOLD, 2**30) and limit(M_TRIM_THRESHOLD, 2**31 - 1))
 
 
 def prepare(small: bool) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -112,9 +113,16 @@ class _Work:
     @property
     def entries(self) -> int:
         """Attention weights of one head."""
-        return self.spans * sum(
-            (b - a) * (self.n_prefix + b - sum(self.first_seen(a))) for a, b in self.chunks()
-        )
+        return self.spans * sum((b - a) * self.keys(a, b) for a, b in self.chunks())
+
+    @property
+    def most_entries(self) -> int:
+        """Those of the chunk that has most."""
+        return self.spans * max((b - a) * self.keys(a, b) for a, b in self.chunks())
+
+    def keys(self, start: int, stop: int) -> int:
+        """Return how many keys a chunk of queries meets, of the context and of its own span."""
+        return self.n_prefix + stop - sum(self.first_seen(start))
 
     def first_seen(self, query: int) -> Range:
         """Return the first token of the context and the first own one that a query sees."""
@@ -166,6 +174,11 @@ class BlockPlan:
         """Attention weights of one head, which are kept for the backward pass."""
         return sum(work.entries for work in self.works)
 
+    @property
+    def most_entries(self) -> int:
+        """Those that are computed at a time."""
+        return max((work.most_entries for work in self.works), default=0)
+
 
 def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:
     """Compute attention ``[tokens, heads, width]`` of ``[heads, tokens, width]`` queries.
@@ -207,10 +220,16 @@ def attend_blocks(
     k, v = (x.repeat_interleave(repeats, 0).contiguous() for x in (k, v))
     out = torch.empty(q.shape[1], len(q), q.shape[2], dtype=q.dtype, device=q.device)
     out[plan.tokens :] = 0
-    kept = []
+    # One tensor for the weights of all chunks, and one for what is computed of them at a time: each
+    # chunk has a size of its own, and memory in such pieces fits nothing once it is free.
+    kept = q.new_empty(len(q) * plan.entries)
+    now = q.new_empty(len(q) * plan.most_entries)
+    used = 0
     for work in plan.works:
-        kept += _forward(work, q, k, v, out.transpose(0, 1))
-    return out, (q, k, v, *kept)
+        stop = used + len(q) * work.entries
+        _forward(work, (q, k, v), out.transpose(0, 1), kept[used:stop], now)
+        used = stop
+    return out, (q, k, v, kept)
 
 
 def attend_blocks_backward(
@@ -225,55 +244,59 @@ def attend_blocks_backward(
         plan: The same.
         repeats: Query heads that share a key head.
     """
-    q, k, v, *kept = made
+    q, k, v, kept = made
     grad = grad.transpose(0, 1).to(q.dtype).contiguous()
     # sums over many descendants, so float32 whatever the products are made in
     of_q, of_k, of_v = (torch.empty(q.shape, device=q.device) for _ in range(3))
     for out in (of_q, of_k, of_v):
         out[:, plan.tokens :] = 0
+    now = kept.new_empty(2, len(q) * plan.most_entries)
     used = 0
     for work in plan.works:
-        steps = len(range(0, work.length, CHUNK))
-        _backward(work, (q, k, v), grad, kept[used : used + steps], (of_q, of_k, of_v))
-        used += steps
+        stop = used + len(q) * work.entries
+        _backward(work, (q, k, v), grad, kept[used:stop], now, (of_q, of_k, of_v))
+        used = stop
     if repeats > 1:
         of_k, of_v = (x.unflatten(0, (-1, repeats)).sum(1) for x in (of_k, of_v))
     return of_q.mul_(scale), of_k, of_v
 
 
-def _forward(work: _Work, q: Tensor, k: Tensor, v: Tensor, out: Tensor) -> list[Tensor]:
-    """Fill the block's part of ``out``; returns the attention weights of its chunks."""
+def _forward(work: _Work, inputs: Sequence[Tensor], out: Tensor, kept: Tensor, now: Tensor) -> None:
+    """Fill the block's part of ``out``, and ``kept`` with its attention weights."""
+    q, k, v = inputs
     heads, _, width = q.shape
     m, n, p = work.spans, work.length, work.n_prefix
     own_q, own_k, own_v = (work.gather(x) for x in (q, k, v))
     own_k, own_v = (x.reshape(heads * m, n, width) for x in (own_k, own_v))
     far_k, far_v = (work.context(x) for x in (k, v)) if p else (None, None)
     filled = out.new_empty(heads, m, n, width)
-    kept = []
+    used = 0
     for a, b in work.chunks():
         (f, o), rows = work.first_seen(a), (heads, m * (b - a), -1)
         some_q = _chunk(own_q, (heads, m, n, width), a, b)
-        scores = q.new_empty(heads * m, b - a, p - f + b - o)
+        shape = heads * m, b - a, work.keys(a, b)
+        scores = now[: prod(shape)].view(shape)
         torch.bmm(some_q, own_k[:, o:b].mT, out=scores[:, :, p - f :])
         if far_k is not None and f < p:
             far = scores.view(rows)[:, :, : p - f]
             torch.bmm(some_q.view(rows), far_k[:, f:].mT, out=far)
         work.hide(scores, a, b)
-        weights = scores.softmax(-1)
+        weights = kept[used : used + prod(shape)].view(shape)
+        used += prod(shape)
+        torch.softmax(scores, -1, out=weights)
         some = torch.bmm(weights[:, :, p - f :], own_v[:, o:b])
         if far_v is not None and f < p:
             some = some.view(rows).baddbmm_(weights.view(rows)[:, :, : p - f], far_v[:, f:])
         filled[:, :, a:b] = some.view(heads, m, b - a, width)
-        kept.append(weights)
     work.scatter(filled.view(heads, m * n, width), out)
-    return kept
 
 
 def _backward(
     work: _Work,
     inputs: Sequence[Tensor],
     grad: Tensor,
-    kept: Sequence[Tensor],
+    kept: Tensor,
+    now: Tensor,
     grads: Sequence[Tensor],
 ) -> None:
     """Write the gradients of the block's own tokens, and add those of its context."""
@@ -288,15 +311,22 @@ def _backward(
     own_of_q = q.new_empty(heads, m, n, width)
     own_of_k, own_of_v = torch.zeros(2, heads * m, n, width, device=q.device)
     far_of_k, far_of_v = torch.zeros(2, heads, p, width, device=q.device)
-    for (a, b), weights in zip(work.chunks(), kept, strict=True):
+    used = 0
+    for a, b in work.chunks():
         (f, o), rows = work.first_seen(a), (heads, m * (b - a), -1)
+        shape = heads * m, b - a, work.keys(a, b)
+        weights, of_weights, slopes = (
+            x.view(shape) for x in (kept[used : used + prod(shape)], *now[:, : prod(shape)])
+        )
+        used += prod(shape)
         near, far = slice(p - f, None), slice(p - f)
         some_q, some_grad = (_chunk(x, (heads, m, n, width), a, b) for x in (own_q, own_grad))
-        slopes = torch.empty_like(weights)
-        torch.bmm(some_grad, own_v[:, o:b].mT, out=slopes[:, :, near])
+        torch.bmm(some_grad, own_v[:, o:b].mT, out=of_weights[:, :, near])
         if far_v is not None and f < p:
-            torch.bmm(some_grad.view(rows), far_v[:, f:].mT, out=slopes.view(rows)[:, :, far])
-        slopes = torch.ops.aten._softmax_backward_data(slopes, weights, -1, weights.dtype)
+            torch.bmm(some_grad.view(rows), far_v[:, f:].mT, out=of_weights.view(rows)[:, :, far])
+        torch.ops.aten._softmax_backward_data.out(
+            of_weights, weights, -1, weights.dtype, grad_input=slopes
+        )
         of_q = torch.bmm(slopes[:, :, near], own_k[:, o:b])
         own_of_k[:, o:b] += torch.bmm(slopes[:, :, near].mT, some_q)
         own_of_v[:, o:b] += torch.bmm(weights[:, :, near].mT, some_grad)
