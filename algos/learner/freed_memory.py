@@ -43,8 +43,8 @@ def mapped_apart() -> Iterator[None]:
     """Map tensors of 1 MiB and more by themselves within the context (glibc alone).
 
     What is freed is then gone at once. Attention weights are of another size in every chunk of a
-    row, so that the pieces they leave fit no other: a row of 4,000 tokens takes three gigabytes
-    more that way than its tensors have.
+    row, so that the pieces they leave fit no other: with a path of 4,096 tokens an update of
+    SmolLM2 takes 2.6 GiB more that way, and 4.9 with a critic of its own.
     """
     limit = _from_c_library("mallopt")
     if limit is None:

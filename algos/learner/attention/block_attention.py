@@ -118,7 +118,8 @@ class _Work:
     @property
     def most_entries(self) -> int:
         """Those of the chunk that has most."""
-        return self.spans * max((b - a) * self.keys(a, b) for a, b in self.chunks())
+        most = max(((b - a) * self.keys(a, b) for a, b in self.chunks()), default=0)
+        return self.spans * most
 
     def keys(self, start: int, stop: int) -> int:
         """Return how many keys a chunk of queries meets, of the context and of its own span."""
@@ -156,10 +157,14 @@ class BlockPlan:
     Attributes:
         works: The blocks.
         tokens: Tokens of the pack; what lies behind them sees nothing and gets zeros.
+        sizes: Attention weights of one head, of each block.
+        most_entries: Those that are computed at a time.
     """
 
     works: tuple[_Work, ...]
     tokens: int
+    sizes: tuple[int, ...]
+    most_entries: int
 
     @classmethod
     def of(
@@ -167,17 +172,14 @@ class BlockPlan:
     ) -> BlockPlan:
         """Prepare the blocks of a pack; ``window`` is how many tokens of its path a token sees."""
         works = tuple(_Work.of(block, device, window) for block in blocks)
-        return cls(works, sum(len(work.put) for work in works))
+        sizes = tuple(work.entries for work in works)
+        most = max((work.most_entries for work in works), default=0)
+        return cls(works, sum(len(work.put) for work in works), sizes, most)
 
     @property
     def entries(self) -> int:
         """Attention weights of one head, which are kept for the backward pass."""
-        return sum(work.entries for work in self.works)
-
-    @property
-    def most_entries(self) -> int:
-        """Those that are computed at a time."""
-        return max((work.most_entries for work in self.works), default=0)
+        return sum(self.sizes)
 
 
 def block_attention(q: Tensor, k: Tensor, v: Tensor, scale: float, plan: BlockPlan) -> Tensor:
@@ -220,13 +222,13 @@ def attend_blocks(
     k, v = (x.repeat_interleave(repeats, 0).contiguous() for x in (k, v))
     out = torch.empty(q.shape[1], len(q), q.shape[2], dtype=q.dtype, device=q.device)
     out[plan.tokens :] = 0
-    # One tensor for the weights of all chunks, and one for what is computed of them at a time: each
-    # chunk has a size of its own, and memory in such pieces fits nothing once it is free.
+    # one tensor for the weights of all chunks and one for what is computed at a time, in place of
+    # two of another size for every chunk
     kept = q.new_empty(len(q) * plan.entries)
     now = q.new_empty(len(q) * plan.most_entries)
     used = 0
-    for work in plan.works:
-        stop = used + len(q) * work.entries
+    for work, entries in zip(plan.works, plan.sizes, strict=True):
+        stop = used + len(q) * entries
         _forward(work, (q, k, v), out.transpose(0, 1), kept[used:stop], now)
         used = stop
     return out, (q, k, v, kept)
@@ -252,8 +254,8 @@ def attend_blocks_backward(
         out[:, plan.tokens :] = 0
     now = kept.new_empty(2, len(q) * plan.most_entries)
     used = 0
-    for work in plan.works:
-        stop = used + len(q) * work.entries
+    for work, entries in zip(plan.works, plan.sizes, strict=True):
+        stop = used + len(q) * entries
         _backward(work, (q, k, v), grad, kept[used:stop], now, (of_q, of_k, of_v))
         used = stop
     if repeats > 1:
