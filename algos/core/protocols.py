@@ -252,6 +252,15 @@ class Loss(Protocol):
         """
         return np.ones(len(log_ratios), dtype=bool)
 
+    @property
+    def parts(self) -> tuple[Loss, ...]:
+        """Losses whose sum it is, from one batch; itself where there is one alone.
+
+        Where those that read values move nothing else, a critic with a backbone of its own is
+        trained behind the policy, in memory that the policy has left.
+        """
+        return (self,)
+
     def __call__(self, batch: LossBatch) -> LossOut:
         """Return the loss of one micro batch."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError, TurngymError
 from ..core.annotators import OldLogprobs
 from ..core.forest import Forest, Ids
-from ..core.protocols import Annotations, Credits, Floats, LossBatch, Norm
+from ..core.protocols import Annotations, Credits, Floats, Loss, LossBatch, LossOut, Norm
 from ..core.recipe import Recipe
 from ..core.schedule import warmup_factor
 from .batching.micro_batch import MicroBatch
@@ -24,7 +25,7 @@ from .batching.rows import Row, mini_batches, rows_of
 from .critic import Critic
 from .freed_memory import give_memory_back
 from .importance_weights import PathRejectedError, Protection, WeighedUpdate
-from .loss_traits import silent_without_advantage
+from .loss_traits import silent_without_advantage, split_values
 from .memory_needs import MemoryNeeds, gradient_bytes, head_bytes, moment_bytes
 from .model_bundle import Models
 from .observation_loss import with_observations
@@ -79,6 +80,10 @@ class Learner:
         self.seed = seed
         self.policy = policy
         self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
+        self._losses: tuple[Loss, ...] = (recipe.loss,)
+        self._value_losses: tuple[Loss, ...] = ()
+        if self.models.values_behind:
+            self._losses, self._value_losses = split_values(recipe.loss)
         self.optimizer_steps = 0
         self._last: tuple[Forest, list[Row]] | None = None
         self.loss_is_silent = silent_without_advantage(recipe.loss)
@@ -324,10 +329,7 @@ class Learner:
                         given = [streams["advantages"][i] for i in micro]
                         weighed = weights.weigh(micro, _own(seen, batch, rows, micro), given)
                         seen = replace(seen, advantages=batch.table(weighed))
-                    out = self.recipe.loss(seen)
-                    if not bool(torch.isfinite(out.loss)):
-                        raise _not_finite(self.recipe.name, self.optimizer_steps, out.metrics)
-                    models.team.backward(out.loss, counts)
+                    out = self._backward(seen, batch, counts)
                 if models.give_back_after == "micro batch":
                     give_memory_back()
                 if not counts:
@@ -337,6 +339,30 @@ class Learner:
                 if log.steps == 0 and not computed:
                     log.compare(rows, micro, _own(seen, batch, rows, micro))
         self._descend(log)
+
+    def _backward(self, seen: LossBatch, batch: MicroBatch, counts: bool) -> LossOut:
+        """Add a micro batch's gradients: of the policy, then of a critic of its own."""
+        out = self._add_gradient(self._losses, seen, counts)
+        if not self._value_losses:
+            return out
+        values = batch.spread(self.models.trained_values(batch))
+        seen = replace(
+            seen,
+            logprobs=seen.logprobs.detach(),
+            entropies=seen.entropies.detach(),
+            extra={**seen.extra, "values": values},
+        )
+        late = self._add_gradient(self._value_losses, seen, counts)
+        return LossOut(loss=out.loss + late.loss, metrics={**out.metrics, **late.metrics})
+
+    def _add_gradient(self, losses: Sequence[Loss], seen: LossBatch, counts: bool) -> LossOut:
+        outs = [loss(seen) for loss in losses]
+        whole = functools.reduce(torch.add, (out.loss for out in outs))
+        metrics = {name: value for out in outs for name, value in out.metrics.items()}
+        if not bool(torch.isfinite(whole)):
+            raise _not_finite(self.recipe.name, self.optimizer_steps, metrics)
+        self.models.team.backward(whole, counts)
+        return LossOut(loss=whole.detach(), metrics=metrics)
 
     def _kept(
         self,
@@ -366,7 +392,7 @@ class Learner:
         mine: dict[str, Tensor],
         norm: Norm,
     ) -> LossBatch:
-        wants_values = "values" in self.recipe.loss.needs
+        wants_values = "values" in self.recipe.loss.needs and not self._value_losses
         flat_logprobs, flat_entropies, values = self.models.trained(batch, wants_values)
         logprobs = batch.spread(flat_logprobs)
         extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}

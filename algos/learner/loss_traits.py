@@ -21,6 +21,18 @@ def reads_entropy(loss: Loss) -> bool:
     return "entropies" in _moved_by(loss, advantage=1.0)
 
 
+def split_values(loss: Loss) -> tuple[tuple[Loss, ...], tuple[Loss, ...]]:
+    """Return the parts of a loss that move the policy, and those that move a critic of its own.
+
+    A loss with a part that reads both, with gradient, stays whole, and is one of the former.
+    """
+    values = tuple(part for part in loss.parts if "values" in part.needs)
+    others = tuple(part for part in loss.parts if "values" not in part.needs)
+    if not others or any(_moved_by(part, advantage=1.0) - {"values"} for part in values):
+        return (loss,), ()
+    return others, values
+
+
 def _moved_by(loss: Loss, advantage: float) -> set[str]:
     """Return the names of the inputs whose gradient is not 0 on a few made-up tokens."""
     steps = torch.linspace(-1.0, 1.0, 8).view(2, 4)

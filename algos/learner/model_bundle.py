@@ -28,7 +28,7 @@ from .batching.rows import Row
 from .critic import Critic
 from .freed_memory import mapped_apart
 from .gradient_checkpointing import check_recomputable, is_recomputable, recomputing
-from .loss_traits import reads_entropy
+from .loss_traits import reads_entropy, split_values
 from .offload import INPUTS_HERE, ActivationOffload, CopyLane
 from .parallel.team import Team
 from .scoring.kept_memory import KeptMemory
@@ -48,8 +48,8 @@ from .update_log import pieces
 ACTIVATION_BYTES = 3 * 2**29
 """What a micro batch of a large model on a CPU may keep for its backward pass: beside weights,
 gradients, moments, a reference and an engine, a model of 135M stays below 8 GiB. A critic of its
-own has the first three again, and takes two thirds of it. A tree that would keep more on its own
-has its layers computed again."""
+own has the first three again, and takes half of it; two thirds where both are trained at once, so
+that each keeps its share. A tree that would keep more on its own has its layers computed again."""
 ROUNDED = 17 / 16
 """How much longer rounding may make a micro batch than what was found to fit."""
 
@@ -77,6 +77,8 @@ class Models:
         unshared_because: Why prefixes are not shared; None when they are.
         batching: Cuts rows into micro batches.
         activations: Moves the inputs of layers to main memory, where the settings say so.
+        values_behind: Whether a critic of its own is trained behind the policy, micro batch by
+            micro batch: what one keeps for its backward pass is gone before the other begins.
         give_back_after: When freed memory that the C library keeps is to be given back, if at all:
             135 million weights on a CPU leave one to two gigabytes an optimiser step, given back
             within a second. With a critic of their own there is no room for as much.
@@ -105,9 +107,12 @@ class Models:
         if self.tokens.half:
             warn_of_emulation(torch.bfloat16, device, "the learner")
         self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
+        self.values_behind = (
+            self.has_own_critic and self.team.alone and bool(split_values(recipe.loss)[1])
+        )
         self.give_back_after: GiveBack | None = None
         if device.type == "cpu" and self.tokens.large:
-            self.give_back_after = "micro batch" if self._has_own_critic else "optimiser step"
+            self.give_back_after = "micro batch" if self.has_own_critic else "optimiser step"
         self.reference = self._frozen() if recipe.reference else None
         self.teacher = self._load_teacher(recipe.teacher)
         self.unshared_because = self._unshared()
@@ -229,7 +234,7 @@ class Models:
             layers, width = int(config.num_hidden_layers), int(config.hidden_size)
             here = layers if self.activations is None else min(layers, INPUTS_HERE)
             found = tokens * here * width * 4 + found / layers
-        return int(found * (2 if self._has_own_critic else 1))
+        return int(found * (2 if self.has_own_critic and not self.values_behind else 1))
 
     def narrowed_bytes(self) -> int:
         """Return what copies of float32 weights in the products' format take.
@@ -286,6 +291,10 @@ class Models:
 
         return self.team.within(self.policy, work)
 
+    def trained_values(self, batch: MicroBatch) -> Tensor:
+        """Return the values before each scored token ``[m]``, with gradient, of a critic's own."""
+        return self._critic_at(batch, None, batch.before)
+
     @contextmanager
     def computing(
         self, batch: MicroBatch, *, training: bool = False, everywhere: bool = False
@@ -339,7 +348,7 @@ class Models:
             How many tokens the micro batches leave out; 0 where that is not done.
         """
         layers, count = model.layers, 0
-        whole = training and self._has_own_critic  # its backbone has no opening: it takes all
+        whole = training and self.has_own_critic  # its backbone has no opening: it takes all
         if layers is not None and model.large and not whole and layers.unwatched():
             count = self.batching.opening(rows, chosen)
         if layers is None or not count:
@@ -452,10 +461,13 @@ class Models:
     @property
     def _room(self) -> int:
         """Bytes that a micro batch of a large model on a CPU may keep, of each trained model."""
-        return ACTIVATION_BYTES // 6 if self._has_own_critic else ACTIVATION_BYTES
+        if not self.has_own_critic:
+            return ACTIVATION_BYTES
+        return ACTIVATION_BYTES // (2 if self.values_behind else 6)
 
     @property
-    def _has_own_critic(self) -> bool:
+    def has_own_critic(self) -> bool:
+        """Whether there is a critic with a backbone of its own."""
         return self.critic is not None and self.critic.kind == "own"
 
     def _fitting_rows(self) -> Callable[[int], int] | None:

@@ -78,6 +78,11 @@ class ActorCriticLoss(Loss):
         """Streams that either part reads."""
         return self.policy.needs | self.value.needs
 
+    @property
+    def parts(self) -> tuple[Loss, ...]:
+        """Both losses: each moves a model of its own, unless the critic is the policy's."""
+        return self.policy, self.value
+
     def __call__(self, batch: LossBatch) -> LossOut:
         """Return the sum of both losses, and the metrics of both."""
         policy, value = self.policy(batch), self.value(batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,25 +22,48 @@ from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.suites.sealed import SeasonTerms, open_season
 
 
-@pytest.fixture(scope="session")
-def base_suite() -> Suite:
-    return sealed_base()
+@contextmanager
+def other_cache(folder: Path) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNGYM_CACHE", str(folder))
+        yield
 
 
 @pytest.fixture(scope="session")
-def season_files(base_suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def seasons_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where worlds of secret seeds go, which nobody will ask for again."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_in_the_cache(seasons_cache: Path) -> Iterator[None]:
+    with other_cache(seasons_cache):
+        yield
+
+
+@pytest.fixture(scope="session")
+def base_suite(seasons_cache: Path) -> Suite:
+    with other_cache(seasons_cache):
+        return sealed_base()
+
+
+@pytest.fixture(scope="session")
+def season_files(
+    base_suite: Suite, seasons_cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     root = tmp_path_factory.mktemp("seasons")
-    open_season(root, "spring", base_suite, SeasonTerms())
-    open_season(root, "open", base_suite, SeasonTerms(show_rewards=True))
+    with other_cache(seasons_cache):
+        open_season(root, "spring", base_suite, SeasonTerms())
+        open_season(root, "open", base_suite, SeasonTerms(show_rewards=True))
     return root
 
 
 @pytest.fixture(scope="session")
-def generated_season(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def generated_season(seasons_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a season of every environment that can be sealed, with a task each."""
     root = tmp_path_factory.mktemp("every")
-    base = make_generated_suite()
-    open_season(root, "every", base, SeasonTerms())
+    with other_cache(seasons_cache):
+        open_season(root, "every", make_generated_suite(), SeasonTerms())
     return root / "every"
 
 
