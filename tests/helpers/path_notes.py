@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from turngym.algos.core.forest import Forest
+from turngym.algos.core.protocols import Credits
 
 
 def annotations_for(forest: Forest, seed: int = 0) -> dict[str, list[Any]]:
@@ -35,6 +36,22 @@ def annotations_for(forest: Forest, seed: int = 0) -> dict[str, list[Any]]:
     annotations["earlier_returns"] = [np.array([0.5, 1.5], np.float32) for _ in forest]
     annotations["tracked_values"] = [np.full(forest.n_act(p), 0.3, np.float32) for p in forest]
     return annotations
+
+
+def streams(forest: Forest, seed: int = 0) -> tuple[dict[str, Any], Credits]:
+    """Annotations and credits that put ratios and values outside their clips too."""
+    rng = np.random.default_rng(seed)
+    n_act = [forest.n_act(p) for p in forest]
+
+    def draw(mean: float, std: float, more: int = 0) -> list[Any]:
+        return [rng.normal(mean, std, n + more).astype(np.float32) for n in n_act]
+
+    annotations = {
+        "old_logprobs": draw(-5.5, 0.6),
+        "ref_logprobs": draw(-5.5, 0.6),
+        "values": draw(0.0, 0.5, 1),
+    }
+    return annotations, Credits(draw(0.0, 1.0), draw(0.0, 1.0))
 
 
 def owners(forest: Forest) -> dict[tuple[int, int, int], list[tuple[int, int]]]:

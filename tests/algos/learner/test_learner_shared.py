@@ -13,6 +13,7 @@ import torch
 from helpers.branching import branching
 from helpers.grown import forest as chains
 from helpers.nets import FAMILIES, gemma3, small
+from helpers.path_notes import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,22 +86,6 @@ def learner(recipe: Recipe, *, family: str = "qwen2", net: Any = None, **how: An
         torch.manual_seed(1)
         torch.nn.init.normal_(made.critic.head.weight, std=0.3)
     return made
-
-
-def streams(forest: Forest, seed: int = 0) -> tuple[dict[str, Any], Credits]:
-    """Annotations and credits that put ratios and values outside their clips too."""
-    rng = np.random.default_rng(seed)
-    n_act = [forest.n_act(p) for p in forest]
-
-    def draw(mean: float, std: float, more: int = 0) -> list[Any]:
-        return [rng.normal(mean, std, n + more).astype(np.float32) for n in n_act]
-
-    annotations = {
-        "old_logprobs": draw(-5.5, 0.6),
-        "ref_logprobs": draw(-5.5, 0.6),
-        "values": draw(0.0, 0.5, 1),
-    }
-    return annotations, Credits(draw(0.0, 1.0), draw(0.0, 1.0))
 
 
 def gradients(made: Learner) -> torch.Tensor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from helpers.grown import forest as chains
 from helpers.nets import small
+from helpers.path_notes import streams
 
-from turngym.algos.core.protocols import Credits, Loss, LossBatch, LossOut
+from turngym.algos.core.protocols import Loss, LossBatch, LossOut
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.learner.learner import Learner, LossNotFiniteError
 from turngym.algos.learner.loss_traits import split_values
@@ -62,18 +62,7 @@ def learner(loss: Loss, **how: Any) -> Learner:
 
 def update(made: Learner) -> dict[str, float]:
     grown = chains(seed=5)
-    rng = np.random.default_rng(0)
-    n_act = [grown.n_act(p) for p in grown]
-
-    def draw(mean: float, std: float, more: int = 0) -> list[Any]:
-        return [rng.normal(mean, std, n + more).astype(np.float32) for n in n_act]
-
-    notes = {
-        "old_logprobs": draw(-5.5, 0.6),
-        "ref_logprobs": draw(-5.5, 0.6),
-        "values": draw(0.0, 0.5, 1),
-    }
-    return made.update(grown, notes, Credits(draw(0.0, 1.0), draw(0.0, 1.0)))
+    return made.update(grown, *streams(grown))
 
 
 def gradients(made: Learner) -> list[torch.Tensor]:
