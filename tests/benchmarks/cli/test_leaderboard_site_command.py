@@ -46,7 +46,10 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"not in the index, so not on the site: {suite.id}/late" in capsys.readouterr().out
 
 
-def test_token_season_and_reveal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_token_season_and_reveal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))  # for the world of a secret seed
     file = str(write_suite(sealed_base(), tmp_path))
     home = tmp_path / "home"
     (home / "entries").mkdir(parents=True)
