@@ -24,17 +24,29 @@ def reads_entropy(loss: Loss) -> bool:
 def split_values(loss: Loss) -> tuple[tuple[Loss, ...], tuple[Loss, ...]]:
     """Return the parts of a loss that move the policy, and those that move a critic of its own.
 
-    A loss with a part that reads both, with gradient, stays whole, and is one of the former.
+    A loss with a part that reads both, with gradient, stays whole, and is one of the former; so
+    does one that is not the sum of its parts, such as a class that adds a term to another's.
     """
     values = tuple(part for part in loss.parts if "values" in part.needs)
     others = tuple(part for part in loss.parts if "values" not in part.needs)
     if not others or any(_moved_by(part, advantage=1.0) - {"values"} for part in values):
         return (loss,), ()
-    return others, values
+    whole, *terms = (one(_made_up(one, 1.0)[0]).loss.detach() for one in (loss, *loss.parts))
+    return (others, values) if torch.allclose(whole, torch.stack(terms).sum()) else ((loss,), ())
 
 
 def _moved_by(loss: Loss, advantage: float) -> set[str]:
     """Return the names of the inputs whose gradient is not 0 on a few made-up tokens."""
+    batch, live = _made_up(loss, advantage)
+    value = loss(batch).loss
+    if not value.requires_grad:
+        return set()
+    value.backward()
+    return {name for name, t in live.items() if t.grad is not None and bool(t.grad.any())}
+
+
+def _made_up(loss: Loss, advantage: float) -> tuple[LossBatch, dict[str, torch.Tensor]]:
+    """Return a few made-up tokens, and those of their streams that carry gradient."""
     steps = torch.linspace(-1.0, 1.0, 8).view(2, 4)
     live = {
         "logprobs": (-1.0 + 0.7 * steps).requires_grad_(),
@@ -60,8 +72,4 @@ def _moved_by(loss: Loss, advantage: float) -> set[str]:
         norm=Norm(tokens=8.0, paths=2.0, pairs=1.0),
         extra={name: extra[name] for name in loss.needs if name in extra},
     )
-    value = loss(batch).loss
-    if not value.requires_grad:
-        return set()
-    value.backward()
-    return {name for name, t in live.items() if t.grad is not None and bool(t.grad.any())}
+    return batch, live

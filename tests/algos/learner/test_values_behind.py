@@ -40,6 +40,14 @@ class Doubting(ValueLoss):
         return replace(out, loss=out.loss + (batch.entropies * batch.mask).sum())
 
 
+class Nudged(ActorCriticLoss):
+    """The sum and a term more, by somebody who knows nothing of parts."""
+
+    def __call__(self, batch: LossBatch) -> LossOut:
+        out = super().__call__(batch)
+        return replace(out, loss=out.loss + (batch.logprobs * batch.mask).sum())
+
+
 def recipe(loss: Loss) -> Recipe:
     made = ppo()
     optim = replace(made.optim, grad_clip=1e9, warmup_steps=0, epochs=1, minibatches=1)
@@ -109,6 +117,8 @@ def test_which_losses_are_split() -> None:
     doubting = ActorCriticLoss(policy=POLICY, value=Doubting())
     assert split_values(doubting) == ((doubting,), ())
     assert not learner(doubting).models.values_behind
+    nudged = Nudged(policy=BOTH.policy, value=BOTH.value)
+    assert split_values(nudged) == ((nudged,), ())
     assert split_values(grpo().loss) == ((grpo().loss,), ())
     assert split_values(ValueLoss()) == ((ValueLoss(),), ())
 
