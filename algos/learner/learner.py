@@ -25,7 +25,7 @@ from .batching.rows import Row, mini_batches, rows_of
 from .critic import Critic
 from .freed_memory import give_memory_back
 from .importance_weights import PathRejectedError, Protection, WeighedUpdate
-from .loss_traits import silent_without_advantage, split_values
+from .loss_traits import silent_without_advantage
 from .memory_needs import MemoryNeeds, gradient_bytes, head_bytes, moment_bytes
 from .model_bundle import Models
 from .observation_loss import with_observations
@@ -80,10 +80,6 @@ class Learner:
         self.seed = seed
         self.policy = policy
         self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
-        self._losses: tuple[Loss, ...] = (recipe.loss,)
-        self._value_losses: tuple[Loss, ...] = ()
-        if self.models.values_behind:
-            self._losses, self._value_losses = split_values(recipe.loss)
         self.optimizer_steps = 0
         self._last: tuple[Forest, list[Row]] | None = None
         self.loss_is_silent = silent_without_advantage(recipe.loss)
@@ -342,8 +338,8 @@ class Learner:
 
     def _backward(self, seen: LossBatch, batch: MicroBatch, counts: bool) -> LossOut:
         """Add a micro batch's gradients: of the policy, then of a critic of its own."""
-        out = self._add_gradient(self._losses, seen, counts)
-        if not self._value_losses:
+        out = self._add_gradient(self.models.losses, seen, counts)
+        if not self.models.value_losses:
             return out
         values = batch.spread(self.models.trained_values(batch))
         seen = replace(
@@ -352,7 +348,7 @@ class Learner:
             entropies=seen.entropies.detach(),
             extra={**seen.extra, "values": values},
         )
-        late = self._add_gradient(self._value_losses, seen, counts)
+        late = self._add_gradient(self.models.value_losses, seen, counts)
         return LossOut(loss=out.loss + late.loss, metrics={**out.metrics, **late.metrics})
 
     def _add_gradient(self, losses: Sequence[Loss], seen: LossBatch, counts: bool) -> LossOut:
@@ -392,7 +388,7 @@ class Learner:
         mine: dict[str, Tensor],
         norm: Norm,
     ) -> LossBatch:
-        wants_values = "values" in self.recipe.loss.needs and not self._value_losses
+        wants_values = "values" in self.recipe.loss.needs and not self.models.value_losses
         flat_logprobs, flat_entropies, values = self.models.trained(batch, wants_values)
         logprobs = batch.spread(flat_logprobs)
         extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}

@@ -77,8 +77,8 @@ class Models:
         unshared_because: Why prefixes are not shared; None when they are.
         batching: Cuts rows into micro batches.
         activations: Moves the inputs of layers to main memory, where the settings say so.
-        values_behind: Whether a critic of its own is trained behind the policy, micro batch by
-            micro batch: what one keeps for its backward pass is gone before the other begins.
+        losses: The parts of the recipe's loss that are trained first, or all of it as one.
+        value_losses: Its parts that a critic of its own learns by, see :attr:`values_behind`.
         give_back_after: When freed memory that the C library keeps is to be given back, if at all:
             135 million weights on a CPU leave one to two gigabytes an optimiser step, given back
             within a second. With a critic of their own there is no room for as much.
@@ -107,8 +107,9 @@ class Models:
         if self.tokens.half:
             warn_of_emulation(torch.bfloat16, device, "the learner")
         self.critic = Critic(policy, settings.critic, self.team.copied) if recipe.critic else None
-        self.values_behind = (
-            self.has_own_critic and self.team.alone and bool(split_values(recipe.loss)[1])
+        apart = self.has_own_critic and self.team.alone
+        self.losses, self.value_losses = (
+            split_values(recipe.loss) if apart else ((recipe.loss,), ())
         )
         self.give_back_after: GiveBack | None = None
         if device.type == "cpu" and self.tokens.large:
@@ -145,6 +146,14 @@ class Models:
         for one in (self.tokens, self.reference, self.teacher):
             if one is not None and not self.team.alone:
                 one.casts = False  # the weights are gathered in the products' format
+
+    @property
+    def values_behind(self) -> bool:
+        """Whether a critic of its own is trained behind the policy, micro batch by micro batch.
+
+        What one keeps for its backward pass is then gone before the other begins.
+        """
+        return bool(self.value_losses)
 
     def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
         """Return the log-probability in nats of every action token ``[n_act]`` per row."""
@@ -494,7 +503,7 @@ class Models:
             self._warned = True
             warnings.warn(
                 f"a micro batch of {batch.ids.numel():,} tokens would keep {kept / 2**30:.1f} GiB "
-                f"for its backward pass, where {room / 2**30:.2g} fit: layers of such ones are "
+                f"for its backward pass, where {room / 2**30:.2g} GiB fit: layers of such ones are "
                 "computed again in it, as --gradient-checkpointing does (a third more time)",
                 stacklevel=2,
             )

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from ...envs.core.errors import BadValueError, DataError, TurngymError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import require_posix, try_lock
 from .metrics import checked
 
@@ -106,7 +107,7 @@ class RunDir(Closing):
         if self.root.exists() and not self.root.is_dir():
             raise BadValueError(f"{self.root} is a file; expected a folder for the run.")
         self.checkpoints = self.root / "checkpoints"
-        self.root.mkdir(parents=True, exist_ok=True)
+        make_folder(self.root)
         self._lock = _take_lock(self.root / "lock")
         try:
             self._adopt(json.loads(json.dumps(config)))

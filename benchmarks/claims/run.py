@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...envs.core.errors import BadValueError, TurngymError
+from ...envs.utils.disk_cache import make_folder
 from ..matrix.executors import Executor
 from ..matrix.machine_info import this_machine
 from ..matrix.progress_view import View
@@ -50,7 +51,7 @@ def run_claims(
 
     if not 1 <= seeds <= MAX_SEEDS:
         raise BadValueError(f"claims: {seeds} seeds; expected 1 to {MAX_SEEDS}.")
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     persistent = PersistentExecutor(executor)
     found = []
     with lock_folder(out / "lock"), terminate_as_interrupt():

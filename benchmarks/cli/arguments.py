@@ -15,6 +15,7 @@ import tyro
 
 from ...envs.core.errors import BadValueError, DataError
 from ...envs.core.plugins import loaded_plugins
+from ...envs.utils.disk_cache import make_folder
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -99,19 +100,6 @@ def new_folder(name: str) -> Path:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadValueError(f"--out {path}: holds files; choose a new folder, or empty this one.")
     make_folder(path.parent)
-    return path
-
-
-def make_folder(path: Path) -> Path:
-    """Make a folder and return its path; one that is there stays as it is.
-
-    Raises:
-        BadValueError: It cannot be made, or is a file.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadValueError(f"{path}: cannot be a folder ({error.strerror}).") from error
     return path
 
 

@@ -15,12 +15,12 @@ from rich.markup import escape
 from ...agents.engines.factory import EngineSettings
 from ...algos.evaluation.defaults import MAX_TOKENS
 from ...envs.core.errors import BadValueError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import count_cores
 from ..runtime.threads import prepare
 from .arguments import (
     Repeated,
     check_workers,
-    make_folder,
     pairs,
     refuse_others,
     refuse_without,

@@ -13,11 +13,12 @@ from ...algos.runs.progress import reporter
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
 from ...envs.core.tasks import get_split_size
+from ...envs.utils.disk_cache import make_folder
 from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.suite import Cell, Suite
 from ...leaderboard.suites.digests import make_cell_env, with_digests
 from ...leaderboard.suites.files import write_suite
-from .arguments import Repeated, make_folder, plugin_words, values
+from .arguments import Repeated, plugin_words, values
 from .tables import escape, say
 
 

@@ -12,6 +12,7 @@ import tyro
 
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
+from ...envs.utils.disk_cache import make_folder
 from ...leaderboard.entries_io.signing import new_key
 from ...leaderboard.ranking.board import make_boards
 from ...leaderboard.ranking.index import (
@@ -28,7 +29,7 @@ from ...leaderboard.suites.digests import find_drifts
 from ...leaderboard.suites.files import known_suites, load_suite, suite_ids
 from ...leaderboard.verification.sandbox import verify, verify_queue
 from . import freeze, leaderboard_server, references, rerun
-from .arguments import Repeated, make_folder, output_file
+from .arguments import Repeated, output_file
 from .leaderboard_server import Bounds
 from .tables import (
     board_table,

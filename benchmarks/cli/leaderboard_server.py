@@ -11,10 +11,11 @@ import tyro
 
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import TurngymError
+from ...envs.utils.disk_cache import make_folder
 from ...leaderboard.ranking.board import REFERENCES
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.suites.files import load_suite
-from .arguments import Repeated, bind_socket, home_there, make_folder
+from .arguments import Repeated, bind_socket, home_there
 from .references import write_reference
 from .tables import escape, say
 

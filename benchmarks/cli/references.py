@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, UnknownNameError
+from ...envs.utils.disk_cache import make_folder
 from ...leaderboard.entries_io.files import write_entry
 from ...leaderboard.entries_io.packing import make_manifest
 from ...leaderboard.ranking.board import REFERENCES
@@ -15,7 +16,7 @@ from ...leaderboard.ranking.index import entries_folder
 from ...leaderboard.schema.entry import RESERVED, Manifest, ModelCard
 from ...leaderboard.schema.suite import Suite
 from ...leaderboard.suites.files import load_suite
-from .arguments import Repeated, make_folder
+from .arguments import Repeated
 from .submit import scripted_episodes
 from .tables import say
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...algos.runs.run_dir import RunLockedError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import try_lock
 from .board import Board
 from .cell import Cell
@@ -45,7 +46,7 @@ def run_matrix(
         KeyboardInterrupt: After the running cells were saved; the same call resumes.
     """
     layout = Layout(out)
-    layout.root.mkdir(parents=True, exist_ok=True)
+    make_folder(layout.root)
     with lock_folder(layout.root / "lock"), terminate_as_interrupt():
         layout.claim(suite)
         layout.choose(only)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.errors import BadValueError
+from .disk_errors import DENIED, FULL
 
 Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
@@ -26,20 +27,27 @@ def cache_dir() -> Path:
     return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder with its parents; the cache is closed to other accounts.
+def make_folder(folder: Path) -> Path:
+    """Make a folder with its parents and return it; the cache is closed to other accounts.
+
+    One that is there stays as it is.
 
     The default cache folder gets mode 700, one that an older version made included. A folder that
     ``$TURNGYM_CACHE`` names, or a link leads to, may be shared on purpose: it gets this mode when
     it is made here, and keeps its own otherwise.
 
     Raises:
-        BadValueError: A folder of the cache cannot be made: a file is in its place, say.
-        OSError: Another folder cannot be made.
+        BadValueError: It cannot be made: a file is in its place, say.
+        OSError: The disk is full or may not be written to: ``main`` and the trainer say so.
     """
     if not folder.is_relative_to(root := cache_dir()):
-        folder.mkdir(parents=True, exist_ok=True)
-        return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            if fault.errno in (*FULL, *DENIED):
+                raise
+            raise BadValueError(f"{folder}: cannot be a folder ({fault.strerror}).") from fault
+        return folder
     try:
         root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         _close_default()
@@ -51,6 +59,7 @@ def make_folder(folder: Path) -> None:
             f"{whose} {folder} cannot be made ({fault.strerror}: {fault.filename}). Set "
             "TURNGYM_CACHE to a folder that you may write into, or to one that is yet to be made."
         ) from fault
+    return folder
 
 
 def _close_default() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from ..core.errors import DataError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-BARRED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG)
-BARRED += (errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
+DENIED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG)
+BARRED = (*DENIED, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
 _NEARLY_FULL = 2**20
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
 _ADVICE = (

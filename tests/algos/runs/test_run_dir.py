@@ -66,6 +66,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "x"
 
 
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadValueError, match=r"below: cannot be a folder \(Not a directory\)"):
+        RunDir(tmp_path / "file" / "below", CONFIG)
+
+
 def test_the_same_weights_in_another_folder_are_the_same_run(tmp_path: Path) -> None:
     """A run that was moved to another machine goes on there."""
     old = {**CONFIG, "model": "/home/old/model", "model_digest": "sha256:1"}

@@ -123,6 +123,15 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert not elsewhere.exists()
 
 
+def test_a_folder_that_cannot_be_made_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny().write(tmp_path / "own.json")
+    out = tmp_path / "own.json" / "below"
+    assert main(["bench", "--suite", str(tmp_path / "own.json"), "--out", str(out)]) == REFUSED
+    assert "cannot be a folder (Not a directory)" in capsys.readouterr().err.replace("\n", " ")
+
+
 def test_results_are_packed_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder was "FOLDER.part: cannot be used"."""
     filled(tmp_path / "out", tiny(), lambda cell: [[1.0, 0.0, 0.0, 0.0]])

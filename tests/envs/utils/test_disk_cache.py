@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from turngym.agents.models.built_folder import build_once
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.utils.disk_cache import cache_arrays, cache_dir, cache_text
+from turngym.envs.utils.disk_cache import cache_arrays, cache_dir, cache_text, make_folder
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -89,6 +90,14 @@ def test_a_file_in_the_place_of_the_cache_is_told(
     (tmp_path / "starters").write_text("")
     with pytest.raises(BadValueError, match=r"starters cannot be made .*Set TURNGYM_CACHE"):
         USES[2]()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / ("long" * 100)):
+        with pytest.raises(BadValueError, match=rf"{re.escape(str(folder))}: cannot be a folder"):
+            make_folder(folder)
+    assert make_folder(tmp_path / "new" / "below").is_dir()
 
 
 def test_the_target_of_a_link_keeps_its_mode(default: Path, tmp_path: Path) -> None:
