@@ -18,6 +18,7 @@ from ...algos.runs.progress import Reporter, clock, reporter
 from ...algos.runs.run_dir import list_differences, read_json
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig, model_digest
 from ...envs.core.errors import BadValueError, DataError
+from ...envs.utils.disk_cache import make_folder
 from ..runtime.threads import prepare
 from .arguments import RunDir
 from .model_options import STARTER, Sampler, WarmStartOptions, model_path, starter, warmed
@@ -102,10 +103,13 @@ def run(command: Command) -> None:
     """Train a model, and show what changed.
 
     Raises:
-        BadValueError: Options that go with ``--model`` alone, without it; less than one question.
+        BadValueError: Options that go with ``--model`` alone, without it; less than one question;
+            a folder that cannot be made.
     """
     if command.n is not None and command.n < 1:
         raise BadValueError(f"--n is {command.n}; expected at least 1.")
+    if command.run_dir:  # told now, not after a model was made
+        make_folder(Path(command.run_dir).expanduser())
     if command.model not in (None, STARTER):
         _show_real_model(command, command.model)
         return

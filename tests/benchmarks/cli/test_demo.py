@@ -13,7 +13,7 @@ from turngym.algos.evaluation.result import RunResult, Score, SetScore, gain_of
 from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import write_json
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig, model_digest
-from turngym.benchmarks.cli import starters
+from turngym.benchmarks.cli import demo, starters
 from turngym.benchmarks.cli.demo import next_folder, tell_if_slow, tell_strategy
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
@@ -53,6 +53,15 @@ def test_the_story_is_told_in_figures_and_one_question(tmp_path: Path) -> None:
         *("How?", ">>> greedy", "<answer> Wes Kite </answer>"),
         *("How?", ">>> greedy", "<search> Wes Kite born"),
     ]
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_a_model_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "starter", None)
+    (tmp_path / "file").write_text("")
+    assert main(["demo", "--run-dir", str(tmp_path / "file" / "below")]) == REFUSED
+    assert "cannot be a folder (Not a directory)" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_a_processor_without_bfloat16_is_said_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
