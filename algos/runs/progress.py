@@ -123,20 +123,31 @@ class _LinesBar:
     def __init__(self, lines: Lines, label: str) -> None:
         self._lines = lines
         self._label = label
-        self._began = self._shown = time.monotonic()
-        self._first: float | None = None
+        self._shown = time.monotonic()
+        self._marks: list[tuple[float, float]] = []  # when how much was done
 
     def update(self, fraction: float, text: str = "") -> None:
         now, fraction = time.monotonic(), min(fraction, 1.0)
-        # A resumed task does not begin at 0: only what was done here counts for the speed.
-        self._first = fraction if self._first is None else self._first
+        if not self._marks:  # a resumed task does not begin at 0
+            self._marks.append((now, fraction))
         if now - self._shown < LINE_EVERY_S:
             return
         self._shown = now
-        done = fraction - self._first
-        left = (now - self._began) * (1.0 - fraction) / done if done > 0 else None
+        left = self._left(now, fraction)
         estimate = "" if left is None else f", about {clock(left)} left"
+        self._marks.append((now, fraction))
         self._lines.note(f"{self._label}: {100 * fraction:.0f} %{estimate}  {text}".rstrip())
+
+    def _left(self, now: float, fraction: float) -> float | None:
+        """Return the seconds left at the speed of the latter half, or of all if that stood still.
+
+        What is compiled or loaded at the beginning says nothing of what follows.
+        """
+        half = (self._marks[0][0] + now) / 2
+        for began, before in (max(m for m in self._marks if m[0] <= half), self._marks[0]):
+            if (done := fraction - before) > 0:
+                return (now - began) * (1.0 - fraction) / done
+        return None
 
 
 def clock(seconds: float) -> str:
