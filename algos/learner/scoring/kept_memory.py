@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -13,7 +14,8 @@ from ..batching.rows import Row
 from .scoring import SHORT_ROW, TokenModel, attention_for, quick_cpu_maths
 
 SHORT, LONG = 32, 96
-"""Tokens of the two passes that are measured."""
+"""Tokens of the two passes that are measured, or a few more where the model's weights have such a
+dimension: what is kept could else be taken for a copy of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ class KeptMemory:
     @classmethod
     def measured(cls, tokens: TokenModel, device: torch.device) -> KeptMemory:
         """Measure passes of one padded row, without a backward pass."""
-        short, long = (_bytes_per_token(tokens, n, device) for n in (SHORT, LONG))
-        slope = max(0.0, (long - short) / (LONG - SHORT))
-        return cls(max(1.0, short - slope * SHORT), slope)
+        taken = {size for p in tokens.model.parameters() for size in p.shape}
+        few, many = (next(n for n in count(least) if n not in taken) for least in (SHORT, LONG))
+        short, long = (_bytes_per_token(tokens, n, device) for n in (few, many))
+        slope = max(0.0, (long - short) / (many - few))
+        return cls(max(1.0, short - slope * few), slope)
 
     @classmethod
     def by_layers(cls, tokens: TokenModel) -> KeptMemory:
@@ -79,7 +83,7 @@ def _bytes_per_token(tokens: TokenModel, n: int, device: torch.device) -> float:
     kept: dict[int, int] = {}
     held: list[Tensor] = []
 
-    def count(x: Tensor) -> Tensor:
+    def keep(x: Tensor) -> Tensor:
         storage = x.untyped_storage()
         narrowed = {tuple(x.shape), tuple(reversed(x.shape))} & shapes  # a copy of weights
         if storage.data_ptr() not in weights and not narrowed:
@@ -94,7 +98,7 @@ def _bytes_per_token(tokens: TokenModel, n: int, device: torch.device) -> float:
         torch.enable_grad(),
         quick_cpu_maths(device, batch.row_columns),
         attention_for([tokens.model], batch),
-        torch.autograd.graph.saved_tensors_hooks(count, lambda x: x),
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x),
     ):
         tokens.hidden(batch)
     return sum(kept.values()) / n

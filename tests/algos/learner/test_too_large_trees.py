@@ -116,6 +116,15 @@ def test_what_a_micro_batch_keeps_is_known_before(packed: bool, lengths: tuple[i
     assert said == pytest.approx(kept_bytes(tokens, batch), rel=0.06)
 
 
+@pytest.mark.parametrize("hidden", [32, 96])
+def test_activations_are_not_taken_for_weights(hidden: int) -> None:
+    """Passes of as many tokens as the model is wide kept a fraction, as it seemed."""
+    tokens = TokenModel(model("Qwen2", hidden_size=hidden, intermediate_size=200), 1.0)
+    batch = MicroBatch.packed([row(300)], CPU)
+    said = KeptMemory.measured(tokens, CPU).of_batch(batch)
+    assert said == pytest.approx(kept_bytes(tokens, batch), rel=0.06)
+
+
 def test_a_sliding_window_is_counted_as_if_it_were_none() -> None:
     tokens = TokenModel(gemma3(), 1.0)
     batch = MicroBatch.packed([row(200)], CPU)
