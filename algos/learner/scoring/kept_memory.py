@@ -25,22 +25,22 @@ class KeptMemory:
     Attributes:
         base: Of every token.
         slope: For each token of its row: attention weights.
+        blocked: Whether long padded rows on a CPU go through torch's blocked kernel, which keeps no
+            weights; eager attention does.
     """
 
     base: float
     slope: float
+    blocked: bool = True
 
     def of(self, tokens: int, longest: int) -> float:
         """Return the bytes of so many tokens in rows of at most ``longest``."""
         return tokens * (self.base + self.slope * longest)
 
     def of_batch(self, batch: MicroBatch) -> float:
-        """Return the bytes of a micro batch on a CPU.
-
-        Padded rows that are long go through torch's blocked kernel, which keeps no weights.
-        """
+        """Return the bytes of a micro batch on a CPU."""
         tokens, columns = batch.ids.numel(), batch.row_columns
-        weights = tokens * columns if columns <= SHORT_ROW else 0
+        weights = 0 if self.blocked and columns > SHORT_ROW else tokens * columns
         if batch.layout is not None:
             weights = batch.layout.plan().entries
         return self.base * tokens + self.slope * weights
@@ -52,7 +52,8 @@ class KeptMemory:
         few, many = (next(n for n in count(least) if n not in taken) for least in (SHORT, LONG))
         short, long = (_bytes_per_token(tokens, n, device) for n in (few, many))
         slope = max(0.0, (long - short) / (many - few))
-        return cls(max(1.0, short - slope * few), slope)
+        blocked = tokens.model.config._attn_implementation != "eager"
+        return cls(max(1.0, short - slope * few), slope, blocked)
 
     @classmethod
     def by_layers(cls, tokens: TokenModel) -> KeptMemory:

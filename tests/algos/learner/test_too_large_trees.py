@@ -14,6 +14,7 @@ from helpers.small_models import model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turngym.agents.models.attention import set_attention
 from turngym.algos.core.forest import Forest
 from turngym.algos.core.protocols import Credits
 from turngym.algos.learner import model_bundle
@@ -112,6 +113,16 @@ def test_what_a_micro_batch_keeps_is_known_before(packed: bool, lengths: tuple[i
     tokens = TokenModel(model("Qwen2", hidden_size=80, intermediate_size=200), 1.0)
     rows = [row(n, 1000 * i, i) for i, n in enumerate(lengths)]
     batch = MicroBatch.packed(rows, CPU) if packed else MicroBatch.padded(rows, 0, CPU)
+    said = KeptMemory.measured(tokens, CPU).of_batch(batch)
+    assert said == pytest.approx(kept_bytes(tokens, batch), rel=0.06)
+
+
+@pytest.mark.parametrize("lengths", [(300,), (700,), (600, 580)])
+def test_eager_attention_keeps_the_weights_of_long_rows_too(lengths: tuple[int, ...]) -> None:
+    tokens = TokenModel(model("Qwen2", hidden_size=80, intermediate_size=200), 1.0)
+    set_attention(tokens.model, "eager", CPU)
+    rows = [row(n, 1000 * i, i) for i, n in enumerate(lengths)]
+    batch = MicroBatch.padded(rows, 0, CPU)
     said = KeptMemory.measured(tokens, CPU).of_batch(batch)
     assert said == pytest.approx(kept_bytes(tokens, batch), rel=0.06)
 
