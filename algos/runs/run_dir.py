@@ -104,8 +104,6 @@ class RunDir(Closing):
     def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
         require_posix("a run directory")
         self.root = Path(root)
-        if self.root.exists() and not self.root.is_dir():
-            raise BadValueError(f"{self.root} is a file; expected a folder for the run.")
         self.checkpoints = self.root / "checkpoints"
         make_folder(self.root)
         self._lock = _take_lock(self.root / "lock")

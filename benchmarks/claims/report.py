@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.seed_tests import EDGE, LEVEL
 from ..matrix.plots import Tick, nice_ticks, short
 from ..matrix.report import MATCHED, one_line, write_pages
@@ -82,7 +83,7 @@ def write_report(folder: Path, source: Path | None = None) -> list[Path]:
     """
     content = gather(read_outcomes(folder if source is None else source))
     filters = {"short": short, "cell": one_line, "slug": slug}
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return write_pages(folder, PAGES, [TEMPLATES, SHARED], filters, content)
 
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import count_cores
 from .arguments import Repeated, check_workers, output_file, refuse_others
 from .tables import plain_table, say, table_console
@@ -225,7 +226,7 @@ def ask_oracle(command: Command, suite: Suite) -> None:
     wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
     quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
     out = Path(command.out or Path("runs") / f"bench-{suite.name}").expanduser()
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     Layout(out).claim(suite)
     path = out / ORACLE_FILE
     for family in wanted:

@@ -31,6 +31,7 @@ from ...envs.paper_crawler.world.expected_ranges import Measured, check_ordering
 from ...envs.paper_crawler.world.parameters import world_parameters
 from ...envs.paper_crawler.world.statistics import average_statistics, compute_world_statistics
 from ...envs.paper_crawler.world.world import load_world
+from ...envs.utils.disk_cache import make_folder
 from ..papers.crawl_figures import crawl_tree, draw_crawl, draw_recall
 from ..papers.crawl_trace import Trace, crawler_in, trace
 from ..runtime.threads import prepare
@@ -372,7 +373,7 @@ def write_imitation(action: Imitation) -> None:
     }
     env = crawler_in(gym.make("PaperCrawler-v0", **settings))
     demonstrator = Demonstrator(env, action.split, action.seed, mistakes=action.noise)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out.parent)
     draft = out.with_name(f".{out.name}.writing")
     written = 0
     try:

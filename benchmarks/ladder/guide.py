@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.seed_tests import EDGE, LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
 from ..claims.outcome import Outcome
 from ..claims.packing import is_packed, read_outcomes
@@ -252,7 +253,7 @@ def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Pat
     """
     if out.suffix != ".md":
         raise BadValueError(f"--out {out}: expected a Markdown file, such as docs/guide.md.")
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out.parent)
     content = gather(files, baseline)
     filters = FILTERS | {
         "cell": one_line,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.seed_tests import EDGE, SeedTest
 from ...envs.utils.statistics import Estimate
 from ..matrix.comparison import Comparison
@@ -48,7 +49,7 @@ def write_ladder(
     results = Results.read(*parts)
     refuse_other(results.suite, str(parts[0]))
     root = parts[0] if folder is None else folder
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     content = gather(results, find_oracle([root, *parts]), baseline)
     return write_pages(root, PAGES, [TEMPLATES, MATRIX_TEMPLATES], LADDER_FILTERS, content)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...algos.recipes import ONE_GRADIENT
 from ...envs.core.errors import MissingExtraError
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.seed_tests import EDGE, MIN_SEEDS, Edges
 from .cell import CellResult, Machine
 from .comparison import Comparison
@@ -137,7 +138,7 @@ def write_report(
     """
     content = gather(Results.read(*parts, declared=declared), baseline)
     root = parts[0] if folder is None else folder
-    root.mkdir(parents=True, exist_ok=True)
+    make_folder(root)
     return write_pages(root, PAGES, [TEMPLATES], FILTERS, content)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...envs.utils.disk_cache import make_folder
 from .board import DONE
 from .layout import Layout
 from .matrix_files import MatrixFiles, read_part
@@ -66,7 +67,7 @@ def reuse_results(suite: Suite, out: Path, sources: Sequence[Path]) -> list[Reus
     """
     parts = [read_part(source) for source in sources]
     layout = Layout(out)
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     with lock_folder(out / "lock"):
         layout.claim(suite)
         return [

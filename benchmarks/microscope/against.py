@@ -12,6 +12,7 @@ from pydantic import Field
 from ...algos.evaluation.set_content import say_other_settings
 from ...envs.core.errors import DataError, UnknownNameError
 from ...envs.core.registration import default_settings
+from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.seed_tests import rank_correlation
 from ...leaderboard.schema.base import Form
 from ..matrix.report import write_pages
@@ -365,7 +366,7 @@ def write_comparison(found: Comparison, folder: Path) -> list[Path]:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     found.write(folder / AGAINST)
     content: dict[str, Any] = {
         "found": found,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
+from ...envs.utils.disk_cache import make_folder
 from ...leaderboard.schema.base import Form
 from ..matrix.report import TEMPLATES as SHARED
 from ..matrix.report import write_pages
@@ -370,7 +371,7 @@ def write_report(
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     report.write(folder / FILE)
     content: dict[str, Any] = {
         "maps": [],  # of the shared style

@@ -126,10 +126,12 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_folder_that_cannot_be_made_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    filled(tmp_path / "run", tiny(), lambda cell: [[1.0, 0.0, 0.0, 0.0]])
     tiny().write(tmp_path / "own.json")
     out = tmp_path / "own.json" / "below"
-    assert main(["bench", "--suite", str(tmp_path / "own.json"), "--out", str(out)]) == REFUSED
-    assert "cannot be a folder (Not a directory)" in capsys.readouterr().err.replace("\n", " ")
+    for words in (["--suite", str(tmp_path / "own.json")], ["--report", str(tmp_path / "run")]):
+        assert main(["bench", *words, "--out", str(out)]) == REFUSED
+        assert "cannot be a folder (Not a directory)" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_results_are_packed_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
