@@ -118,6 +118,7 @@ class HttpEngine:
         self._names = itertools.count()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._due, self._open = False, 0
+        self._timer: asyncio.TimerHandle | None = None
         self._calls: set[asyncio.Task[None]] = set()
         if learner is None:
             self._weights = self._held()
@@ -299,6 +300,7 @@ class HttpEngine:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:  # another rollout: nothing of the last one is waited for
             self._loop, self._waiting, self._due, self._open = loop, [], False, 0
+            self._timer = None
             self._calls.clear()
             for server in self._servers:
                 server.running = 0
@@ -352,10 +354,19 @@ class HttpEngine:
             task = asyncio.ensure_future(self._call(server, jobs))
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
-        if left and not self._calls:  # all are away: look again when the first is back
-            back = min(s.away_until for s in self._servers if not s.lost)
-            wait = max(0.01, back - time.monotonic())
-            asyncio.get_running_loop().call_later(wait, self._plan)
+        if left:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Share out once the first server that is away is back; busy ones call when they answer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = time.monotonic()
+        away = [s.away_until for s in self._servers if not s.lost and s.away_until > now]
+        if away:
+            wait = max(0.01, min(away) - now)
+            self._timer = asyncio.get_running_loop().call_later(wait, self._plan)
 
     def _give_up(self) -> None:
         problems = "; ".join(server.problem for server in self._servers)

@@ -223,6 +223,27 @@ def test_a_lost_server_s_requests_are_played_by_another(
     assert len(ask(eng, *asked(4))) == 4
 
 
+def test_the_only_server_is_asked_again_after_a_call_that_broke(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng, here = http_engine(urls(two)[:1], tokenizer, net), reference(net, tokenizer)
+    exchange, broken = HttpClient._exchange, [Reply("ReadError: Bad file descriptor")]
+
+    def breaking(self: HttpClient, *args: Any) -> Reply:
+        return broken.pop() if broken else exchange(self, *args)
+
+    monkeypatch.setattr(HttpClient, "_exchange", breaking)
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked(4)))
+        return await asyncio.wait_for(answers, 60)
+
+    for there, own in zip(asyncio.run(main()), ask(here, *asked(4)), strict=True):
+        close(there, own)
+    assert not broken
+    assert eng._servers[0].failures == 0, "it answered, and all is forgiven"
+
+
 def test_a_server_that_was_started_anew_gets_the_weights_first(
     two: Served, tiny_model: Path, net: Any, tokenizer: Any
 ) -> None:
