@@ -112,6 +112,32 @@ def test_a_broken_model_fails_every_request_with_the_reason() -> None:
     same(ask(eng, request([5, 6]))[0], ask(engine(), request([5, 6]))[0])
 
 
+def ask_for_faults(eng: TransformersEngine, count: int) -> list[Any]:
+    """What requests came to nothing; none of them may wait for longer than this takes."""
+    asked = [request(p, seed=i) for i, p in enumerate(prompts(count))]
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked), return_exceptions=True)
+        return await asyncio.wait_for(answers, 30)
+
+    return asyncio.run(main())
+
+
+def test_a_pass_with_prompts_that_fails_is_told_to_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    eng = engine(max_batch=3)
+
+    def broken(*_: Any) -> torch.Tensor:
+        raise RuntimeError("no memory left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(eng._forward, "feed", broken)
+        faults = ask_for_faults(eng, 5)  # two of them have no place yet
+    assert all(isinstance(f, EngineFault) and "no memory left" in str(f) for f in faults)
+    same(ask(eng, request([5, 6]))[0], ask(_ALONE, request([5, 6]))[0])
+
+
 def test_settings_that_do_not_fit_the_model_are_refused() -> None:
     assert engine(max_context=20).max_context == 20
     with pytest.raises(BadValueError, match="at most 160, the context of this model"):
