@@ -138,6 +138,20 @@ def test_a_pass_with_prompts_that_fails_is_told_to_all_of_them(
     same(ask(eng, request([5, 6]))[0], ask(_ALONE, request([5, 6]))[0])
 
 
+def test_a_device_that_cannot_even_be_wiped_fails_every_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    eng = engine()
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("CUDA error: an illegal memory access")
+
+    monkeypatch.setattr(eng._forward, "decode", broken)
+    monkeypatch.setattr(eng._pool, "wipe", broken)
+    faults = ask_for_faults(eng, 4)
+    assert all(isinstance(f, EngineFault) and "illegal memory" in str(f) for f in faults)
+
+
 def test_settings_that_do_not_fit_the_model_are_refused() -> None:
     assert engine(max_context=20).max_context == 20
     with pytest.raises(BadValueError, match="at most 160, the context of this model"):
