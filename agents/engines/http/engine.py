@@ -397,7 +397,7 @@ class HttpEngine:
 
         try:
             await self._ask(server, jobs, heard)
-        except EngineFault as fault:
+        except Exception as fault:  # noqa: BLE001 - nobody else tells those who wait
             for job in left.values():
                 if not job.answer.done():
                     job.answer.set_exception(fault)

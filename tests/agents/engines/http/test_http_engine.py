@@ -244,6 +244,24 @@ def test_the_only_server_is_asked_again_after_a_call_that_broke(
     assert eng._servers[0].failures == 0, "it answered, and all is forgiven"
 
 
+def test_an_error_that_nobody_foresaw_is_told_to_who_waits(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng = http_engine(urls(two), tokenizer, net)
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked(4)), return_exceptions=True)
+        return await asyncio.wait_for(answers, 20)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineServer, "generate", broken)
+        assert [str(fault) for fault in asyncio.run(main())] == ["can't start new thread"] * 4
+    assert len(ask(eng, *asked(4))) == 4
+
+
 def test_a_server_that_was_started_anew_gets_the_weights_first(
     two: Served, tiny_model: Path, net: Any, tokenizer: Any
 ) -> None:
