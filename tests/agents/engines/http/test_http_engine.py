@@ -100,6 +100,14 @@ def test_a_seed_means_the_same_as_in_this_process(two: Served, net: Any, tokeniz
     assert min(shares) > 0, "one server did all the work"
 
 
+def test_numbers_of_numpy_travel_too(two: Served, net: Any, tokenizer: Any) -> None:
+    eng, here = http_engine(urls(two), tokenizer, net), reference(net, tokenizer)
+    heat = np.float32(0.7)
+    given = request([5, 6], max_tokens=np.int64(4), temperature=heat, top_k=np.int32(9))
+    (there,), (own,) = ask(eng, given), ask(here, given)
+    close(there, own)
+
+
 def test_one_row_at_a_time_is_the_same_to_the_bit(tiny_model: Path, tokenizer: Any) -> None:
     net = load_model(tiny_model, device="cpu")
     alone = EngineSettings(engine_dtype="float32", device="cpu", max_batch=1)
