@@ -382,21 +382,21 @@ class HttpEngine:
 
     async def _call(self, server: EngineServer, jobs: list[_Job]) -> None:
         """Have a server answer; what it does not answer waits again, for another."""
-        loop = asyncio.get_running_loop()
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
         left = dict(enumerate(jobs))
 
         def take(at: int, answer: Completion | TurngymError, counted: EngineStats) -> None:
             if loop is self._loop:
                 server.running -= 1
                 self._count(EngineStats(cached_tokens=counted.cached_tokens))
-                self._settle(left.pop(at), server, answer)
+                self._settle(left.pop(at), server, answer, begun)
                 self._plan()
 
         def heard(at: int, answer: Completion | TurngymError, counted: EngineStats) -> None:
             loop.call_soon_threadsafe(take, at, answer, counted)
 
         try:
-            await self._ask(server, jobs, heard)
+            await self._ask(server, jobs, heard, begun)
         except Exception as fault:  # noqa: BLE001 - nobody else tells those who wait
             for job in left.values():
                 if not job.answer.done():
@@ -412,6 +412,7 @@ class HttpEngine:
         server: EngineServer,
         jobs: list[_Job],
         heard: Answer,
+        begun: float,
     ) -> None:
         """Make the call, and note how it went.
 
@@ -427,15 +428,17 @@ class HttpEngine:
         try:
             await wait_in_thread(lambda: server.generate(weights, asked, heard, gone))
         except StaleServerError as fault:
-            await self._hand_again(server, fault)
+            await self._hand_again(server, fault, begun)
         except LostCallError as fault:
-            server.failed(str(fault))
+            server.failed(str(fault), begun)
         except AbandonedCallError:
             pass
         else:
             server.forgive()
 
-    def _settle(self, job: _Job, server: EngineServer, answer: Completion | TurngymError) -> None:
+    def _settle(
+        self, job: _Job, server: EngineServer, answer: Completion | TurngymError, begun: float
+    ) -> None:
         """Give a request's answer to who waits for it; one that failed there waits again."""
         if job.answer.done():  # given up
             return
@@ -448,19 +451,21 @@ class HttpEngine:
             return
         job.tries += 1
         if isinstance(answer, EngineFault) and job.tries < self._settings.attempts:
-            server.failed(f"{server.url}: {answer}")
+            server.failed(f"{server.url}: {answer}", begun)
             self._waiting.append(job)
         else:
             job.answer.set_exception(answer)
 
-    async def _hand_again(self, server: EngineServer, fault: StaleServerError) -> None:
+    async def _hand_again(
+        self, server: EngineServer, fault: StaleServerError, begun: float
+    ) -> None:
         """Give a server that was started anew the weights, where this process has them."""
         file = self._file
         if file is None or not file.path.exists():
             why = "They are handed over by another process."
             if self._sender is not None:
                 why = "They come with the next update."
-            server.failed(f"{fault} {why}")
+            server.failed(f"{fault} {why}", begun)
             return
         if server.handed >= MAX_HANDED:
             server.failures = self._settings.attempts

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import numpy as np
@@ -22,7 +23,7 @@ from turngym.agents.engines.factory import EngineSettings, build_engine
 from turngym.agents.engines.http import weights as weights_module
 from turngym.agents.engines.http.app import make_app
 from turngym.agents.engines.http.host import EngineHost
-from turngym.agents.engines.http.server import EngineServer
+from turngym.agents.engines.http.server import EngineServer, LostCallError
 from turngym.agents.engines.http.settings import HttpSettings
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.engines.serving import host_engine
@@ -250,6 +251,52 @@ def test_the_only_server_is_asked_again_after_a_call_that_broke(
         close(there, own)
     assert not broken
     assert eng._servers[0].failures == 0, "it answered, and all is forgiven"
+
+
+def test_calls_that_break_together_are_one_failure(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng, here = http_engine(urls(two)[:1], tokenizer, net), reference(net, tokenizer)
+    generate, ends, under_way = EngineServer.generate, threading.Event(), []
+
+    def ending(self: EngineServer, *args: Any) -> None:
+        if ends.is_set():
+            return generate(self, *args)
+        under_way.append(args)
+        ends.wait(20)
+        raise LostCallError("the server ended")
+
+    monkeypatch.setattr(EngineServer, "generate", ending)
+
+    async def main() -> list[Any]:
+        tasks = []
+        for r in asked(5):  # each in a call of its own, and three in a row would be too many
+            tasks.append(asyncio.create_task(eng.generate(r)))
+            while len(under_way) < len(tasks):
+                await asyncio.sleep(0.01)
+        ends.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks), 60)
+
+    for there, own in zip(asyncio.run(main()), ask(here, *asked(5)), strict=True):
+        close(there, own)
+
+
+def test_a_step_that_fails_once_is_one_failure_of_the_server(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng, here = http_engine(urls(two)[:1], tokenizer, net), reference(net, tokenizer)
+    forward = cast("Any", two[0][1]._engine)._forward
+    decode, faults = forward.decode, [RuntimeError("no memory left")]
+
+    def failing(*args: Any) -> torch.Tensor:
+        if faults:
+            raise faults.pop()
+        return decode(*args)
+
+    monkeypatch.setattr(forward, "decode", failing)
+    for there, own in zip(ask(eng, *asked(8)), ask(here, *asked(8)), strict=True):
+        close(there, own)
+    assert not faults
 
 
 def test_an_error_that_nobody_foresaw_is_told_to_who_waits(
