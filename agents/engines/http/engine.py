@@ -303,7 +303,7 @@ class HttpEngine:
             self._timer = None
             self._calls.clear()
             for server in self._servers:
-                server.running = 0
+                server.running, server.taking = 0, False
         owner, handle = self._handles.get(-1 if request.cache is None else request.cache, _NOWHERE)
         job = _Job(request, loop.create_future(), owner, handle)
         self._waiting.append(job)
@@ -460,6 +460,8 @@ class HttpEngine:
         self, server: EngineServer, fault: StaleServerError, begun: float
     ) -> None:
         """Give a server that was started anew the weights, where this process has them."""
+        if server.taking:  # as another call has found before
+            return
         file = self._file
         if file is None or not file.path.exists():
             why = "They are handed over by another process."
@@ -475,10 +477,13 @@ class HttpEngine:
             )
             return
         weights, newest = self._weights, file
+        server.taking = True
         try:
             await wait_in_thread(lambda: server.hand_over(weights, newest, self._folder))
         except EngineFault as refusal:
             server.failed(str(refusal))
+        finally:
+            server.taking = False
 
     def _count(self, more: EngineStats) -> None:
         have = self._counts

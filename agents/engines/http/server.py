@@ -62,6 +62,7 @@ class EngineServer:
         away_until: Moment of the monotonic clock before which it is not asked.
         problem: Why the last call failed.
         handed: Times that it was given the present weights.
+        taking: Whether it is being given them again.
         released: Its cache handles that nobody needs any more.
     """
 
@@ -74,6 +75,7 @@ class EngineServer:
     away_until: float = 0.0
     problem: str = ""
     handed: int = 0
+    taking: bool = False
     released: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,7 +89,7 @@ class EngineServer:
     @property
     def room(self) -> int:
         """Requests that it can take now."""
-        away = self.lost or time.monotonic() < self.away_until
+        away = self.lost or self.taking or time.monotonic() < self.away_until
         return 0 if away else self.facts.max_batch - self.running
 
     def failed(self, problem: str, begun: float = math.inf) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import gc
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -331,6 +332,35 @@ def test_a_server_that_was_started_anew_gets_the_weights_first(
         host.weights = host.weights and type(host.weights)(0, "start:other")
     for there, own in zip(ask(eng, *asked()), ask(here, *asked()), strict=True):
         close(there, own)
+
+
+def test_weights_are_handed_over_once_to_a_server_that_takes_long_to_load_them(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, host = two[0]
+    eng, here = http_engine([url], tokenizer, net), reference(net, tokenizer)
+    take, taking = host._take, threading.Event()
+
+    def slowly(wanted: Any, path: Path) -> None:
+        taking.set()
+        time.sleep(0.5)
+        take(wanted, path)
+
+    monkeypatch.setattr(host, "_take", slowly)
+    host.weights = None
+
+    async def later(r: Request, at: int) -> Any:
+        while at and not taking.is_set():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02 * at)
+        return await eng.generate(r)
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*(later(r, at) for at, r in enumerate(asked(6))))
+
+    for there, own in zip(asyncio.run(main()), ask(here, *asked(6)), strict=True):
+        close(there, own)
+    assert eng._servers[0].handed == 2, "at the beginning, and once more"
 
 
 def test_two_runs_on_one_server_are_an_error(two: Served, net: Any, tokenizer: Any) -> None:
