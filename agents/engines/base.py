@@ -404,8 +404,10 @@ class CopiedEngine(ABC):
                     request.signal = loop.create_future()
                     await request.signal
         finally:
-            self._leave(request)
-            self._hand_over()
+            try:
+                self._leave(request)
+            finally:
+                self._hand_over()
         return request.completion
 
     async def _drive(self, own: PendingRequest) -> None:

@@ -94,6 +94,32 @@ def test_a_request_that_waits_for_a_place_may_be_cancelled() -> None:
     assert not any(row is not None and row.busy for row in eng._pool._slots)
 
 
+def test_who_cannot_be_forgotten_hands_over_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    eng = engine()
+    leave, faults = eng._leave, [RuntimeError("a worker is gone")]
+
+    def failing(given: Any) -> None:
+        leave(given)
+        if faults:
+            raise faults.pop()
+
+    monkeypatch.setattr(eng, "_leave", failing)
+
+    async def main() -> list[Any]:
+        asked = (request([5, 6], max_tokens=12), request([7], max_tokens=12))
+        first, other = (asyncio.create_task(eng.generate(r)) for r in asked)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        first.cancel()  # it drives
+        return await asyncio.wait_for(asyncio.gather(first, other, return_exceptions=True), 30)
+
+    gone, done = asyncio.run(main())
+    assert str(gone) == "a worker is gone"
+    same(done, ask(_ALONE, request([7], max_tokens=12))[0])
+
+
 def test_a_broken_model_fails_every_request_with_the_reason() -> None:
     net = model("Qwen2")
     eng = engine(net)
