@@ -226,6 +226,18 @@ def test_a_failing_server_says_so_and_goes_on(
         assert wait_for(client, kept)["state"] == "accepted"
 
 
+def test_an_upload_that_cannot_be_queued_leaves_no_file(
+    place: Place, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("turngym.leaderboard.server.uploads.add_upload", failing)
+    with TestClient(place.client().app, raise_server_exceptions=False) as client:
+        assert send(client, place, zipped(entry, tmp_path / "good")).status_code == 500
+    assert not list(place.settings.uploads.iterdir())
+
+
 @pytest.mark.parametrize("broken", ["take_next", "update"])
 def test_a_database_that_fails_once_does_not_stop_the_queue(
     place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch,
