@@ -339,7 +339,8 @@ class HttpEngine:
             return
         given: dict[EngineServer, list[_Job]] = {}
         left: list[_Job] = []
-        room = {server: server.room for server in self._servers}
+        now = time.monotonic()
+        room = {server: server.room(now) for server in self._servers}
         for job in self._waiting:
             server = job.owner if job.owner is not None and room[job.owner] > 0 else None
             server = server or max(self._servers, key=lambda s: room[s])
@@ -355,14 +356,17 @@ class HttpEngine:
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
         if left:
-            self._look_again()
+            self._look_again(now)
 
-    def _look_again(self) -> None:
-        """Share out once the first server that is away is back; busy ones call when they answer."""
+    def _look_again(self, now: float) -> None:
+        """Share out once the first server is back that was away; busy ones call when they answer.
+
+        Args:
+            now: When their room was looked at; one that is back since then is not left out.
+        """
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        now = time.monotonic()
         away = [s.away_until for s in self._servers if not s.lost and s.away_until > now]
         if away:
             wait = max(0.01, min(away) - now)

@@ -86,10 +86,9 @@ class EngineServer:
         """Whether it failed so often that it counts as lost."""
         return self.failures >= self.settings.attempts
 
-    @property
-    def room(self) -> int:
-        """Requests that it can take now."""
-        away = self.lost or self.taking or time.monotonic() < self.away_until
+    def room(self, now: float) -> int:
+        """Return how many requests it can take at a moment of the monotonic clock."""
+        away = self.lost or self.taking or now < self.away_until
         return 0 if away else self.facts.max_batch - self.running
 
     def failed(self, problem: str, begun: float = math.inf) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -254,6 +255,24 @@ def test_the_only_server_is_asked_again_after_a_call_that_broke(
         close(there, own)
     assert not broken
     assert eng._servers[0].failures == 0, "it answered, and all is forgiven"
+
+
+def test_a_server_that_is_back_while_requests_are_shared_out_is_not_left_out(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng = http_engine(urls(two)[:1], tokenizer, net)
+    eng._servers[0].failed("it was away")
+    looks = [eng._servers[0].away_until - 0.001]
+    clock = SimpleNamespace(monotonic=lambda: looks.pop() if looks else time.monotonic() + 1)
+    for name in ("engine", "server"):
+        monkeypatch.setattr(f"turngym.agents.engines.http.{name}.time", clock)
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked(2)))
+        return await asyncio.wait_for(answers, 20)
+
+    assert len(asyncio.run(main())) == 2
+    assert not looks
 
 
 def test_calls_that_break_together_are_one_failure(
