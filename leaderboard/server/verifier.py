@@ -118,7 +118,7 @@ class Worker:
             self._refuse(one, refusal, verdict.replayed)
         else:
             self._accept(one, verdict)
-        _remove(Path(one.path))
+        self._guarded("deleting an upload", lambda: _remove(Path(one.path)))
 
     def _refuse(self, one: Submission, refusal: Refusal, replayed: int) -> None:
         lines = [refusal.message]

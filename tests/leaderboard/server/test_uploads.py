@@ -238,6 +238,22 @@ def test_an_upload_that_cannot_be_queued_leaves_no_file(
     assert not list(place.settings.uploads.iterdir())
 
 
+def test_an_accepted_upload_that_cannot_be_deleted_stays_accepted(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(path: Path) -> None:
+        raise OSError(f"{path} is busy")
+
+    monkeypatch.setattr(verifier, "_remove", failing)
+    with place.client(background=True) as client:
+        name, after = (
+            send(client, place, zipped(entry, tmp_path / str(i))).json()["id"] for i in range(2)
+        )
+        for one in (name, after):  # the queue has gone on behind the first
+            wait_for(client, one)
+        assert wait_for(client, name)["state"] == "accepted"
+
+
 @pytest.mark.parametrize("broken", ["take_next", "update"])
 def test_a_database_that_fails_once_does_not_stop_the_queue(
     place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch,
