@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, Protocol
@@ -403,8 +404,10 @@ class CopiedEngine(ABC):
                     request.signal = loop.create_future()
                     await request.signal
         finally:
-            self._leave(request)
-            self._hand_over()
+            try:
+                self._leave(request)
+            finally:
+                self._hand_over()
         return request.completion
 
     async def _drive(self, own: PendingRequest) -> None:
@@ -417,7 +420,8 @@ class CopiedEngine(ABC):
                     self._step()
                 except Exception as fault:
                     others = [request for request in self._pending() if request is not own]
-                    self._drop_all()
+                    with suppress(Exception):  # a device that is broken fails at this too
+                        self._drop_all()
                     for request in others:
                         request.fault = step_failure(fault, self._when_full)
                         request.wake()

@@ -231,9 +231,8 @@ class AsyncPipeline(Pipeline):
         """Cancel running rollouts and end the thread."""
         with self._lock:
             self._closed = True
-            task = self._task
-        if task is not None:
-            task.get_loop().call_soon_threadsafe(task.cancel)
+            if (task := self._task) is not None:  # so long its loop is open
+                task.get_loop().call_soon_threadsafe(task.cancel)
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
@@ -272,13 +271,13 @@ class AsyncPipeline(Pipeline):
                     work.close()
                     raise CancelledError
                 self._task = asyncio.current_task()
-            return await work
+            try:
+                return await work
+            finally:
+                with self._lock:
+                    self._task = None
 
-        try:
-            return asyncio.run(main())
-        finally:
-            with self._lock:
-                self._task = None
+        return asyncio.run(main())
 
 
 def save_pending(folder: Path, rollouts: Mapping[int, Rollouts]) -> None:

@@ -338,7 +338,7 @@ def _seconds_until(moment: str) -> float:
         return float(moment)
     try:
         date = parsedate_to_datetime(moment)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     aware = date if date.tzinfo else date.replace(tzinfo=UTC)  # "-0000" gives a naive one, in UTC
     return max((aware - datetime.now(UTC)).total_seconds(), 0.0)

@@ -140,6 +140,24 @@ class SealedPlay:
         Raises:
             Fault: The account has no such episode, it is over or expired, or the turn is wrong.
         """
+        row, answer = self._look_up(account, session, turn, action)
+        if answer is not None:
+            return answer
+        season = self._seasons.find(row["season"])
+        self._check(season, row, action)
+        with self._asking(row) as ask:
+            # the same request may have come before, and been at work until now
+            row, answer = self._look_up(account, session, turn, action)
+            return self._execute(season, row, ask, turn, action) if answer is None else answer
+
+    def _look_up(
+        self, account: str, session: str, turn: int, action: str
+    ) -> tuple[sqlite3.Row, dict[str, Any] | None]:
+        """Return an episode, and the stored answer to an action; None where it was not taken.
+
+        Raises:
+            Fault: The account has no such episode.
+        """
         with open_database(self._settings.database) as base:
             row = base.execute(
                 "SELECT * FROM sealed_episodes WHERE id = ? AND account = ?", (session, account)
@@ -150,12 +168,9 @@ class SealedPlay:
                 "SELECT action, answer FROM sealed_steps WHERE episode = ? AND turn = ?",
                 (session, turn),
             ).fetchone()
-        if stored is not None and stored["action"] == action:
-            return json.loads(stored["answer"])
-        season = self._seasons.find(row["season"])
-        self._check(season, row, action)
-        with self._asking(row) as ask:
-            return self._execute(season, row, ask, turn, action)
+        if stored is None or stored["action"] != action:
+            return row, None
+        return row, json.loads(stored["answer"])
 
     def _check(self, season: PlayedSeason, row: sqlite3.Row, action: str) -> None:
         if row["status"] == "running" and self._is_expired(season, row["touched"]):

@@ -151,6 +151,6 @@ async def _receive(request: Request, settings: ServerSettings, name: str) -> Pat
 def _queue(settings: ServerSettings, name: str, account: str, path: Path) -> None:
     try:
         add_upload(settings, name, account, path)
-    except QuotaError:
+    except BaseException:  # of the database too: nobody would ever look for the file
         path.unlink(missing_ok=True)
         raise

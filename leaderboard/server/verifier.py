@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from ..schema.record import Record
 from ..schema.result import Refusal, Verdict
@@ -19,6 +20,7 @@ from .settings import ServerSettings
 from .submissions import Submission, requeue_interrupted, take_next, update
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 _UPDATE_S = 0.5
 _POLL_S = 2.0
 
@@ -60,20 +62,27 @@ class Worker:
         while not self._stop.is_set():
             self._wake.clear()
             self._guarded("housekeeping", self._housekeeping)
-            one = take_next(self._settings)
-            if one is not None:
-                self._handle(one)
+            if self._guarded("the queue", self._verify_next):
                 continue
             if self._site_is_old:
                 self._site_is_old = False
                 self._guarded("the site", lambda: write_site(self._settings))
             self._wake.wait(_POLL_S)
 
-    def _guarded(self, what: str, work: Callable[[], object]) -> None:
+    def _guarded(self, what: str, work: Callable[[], T]) -> T | None:
         try:
-            work()
+            return work()
         except Exception:
             log.exception("%s failed", what)
+            return None
+
+    def _verify_next(self) -> bool:
+        """Verify the submission that is next; return whether there was one."""
+        requeue_interrupted(self._settings)  # whose state an error kept from being written
+        one = take_next(self._settings)
+        if one is not None:
+            self._handle(one)
+        return one is not None
 
     def _handle(self, one: Submission) -> None:
         try:
@@ -109,7 +118,7 @@ class Worker:
             self._refuse(one, refusal, verdict.replayed)
         else:
             self._accept(one, verdict)
-        _remove(Path(one.path))
+        self._guarded("deleting an upload", lambda: _remove(Path(one.path)))
 
     def _refuse(self, one: Submission, refusal: Refusal, replayed: int) -> None:
         lines = [refusal.message]

@@ -303,7 +303,7 @@ class HttpEngine:
             self._timer = None
             self._calls.clear()
             for server in self._servers:
-                server.running = 0
+                server.running, server.taking = 0, False
         owner, handle = self._handles.get(-1 if request.cache is None else request.cache, _NOWHERE)
         job = _Job(request, loop.create_future(), owner, handle)
         self._waiting.append(job)
@@ -339,7 +339,8 @@ class HttpEngine:
             return
         given: dict[EngineServer, list[_Job]] = {}
         left: list[_Job] = []
-        room = {server: server.room for server in self._servers}
+        now = time.monotonic()
+        room = {server: server.room(now) for server in self._servers}
         for job in self._waiting:
             server = job.owner if job.owner is not None and room[job.owner] > 0 else None
             server = server or max(self._servers, key=lambda s: room[s])
@@ -355,14 +356,17 @@ class HttpEngine:
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
         if left:
-            self._look_again()
+            self._look_again(now)
 
-    def _look_again(self) -> None:
-        """Share out once the first server that is away is back; busy ones call when they answer."""
+    def _look_again(self, now: float) -> None:
+        """Share out once the first server is back that was away; busy ones call when they answer.
+
+        Args:
+            now: When their room was looked at; one that is back since then is not left out.
+        """
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        now = time.monotonic()
         away = [s.away_until for s in self._servers if not s.lost and s.away_until > now]
         if away:
             wait = max(0.01, min(away) - now)
@@ -382,22 +386,22 @@ class HttpEngine:
 
     async def _call(self, server: EngineServer, jobs: list[_Job]) -> None:
         """Have a server answer; what it does not answer waits again, for another."""
-        loop = asyncio.get_running_loop()
+        loop, begun = asyncio.get_running_loop(), time.monotonic()
         left = dict(enumerate(jobs))
 
         def take(at: int, answer: Completion | TurngymError, counted: EngineStats) -> None:
             if loop is self._loop:
                 server.running -= 1
                 self._count(EngineStats(cached_tokens=counted.cached_tokens))
-                self._settle(left.pop(at), server, answer)
+                self._settle(left.pop(at), server, answer, begun)
                 self._plan()
 
         def heard(at: int, answer: Completion | TurngymError, counted: EngineStats) -> None:
             loop.call_soon_threadsafe(take, at, answer, counted)
 
         try:
-            await self._ask(server, jobs, heard)
-        except EngineFault as fault:
+            await self._ask(server, jobs, heard, begun)
+        except Exception as fault:  # noqa: BLE001 - nobody else tells those who wait
             for job in left.values():
                 if not job.answer.done():
                     job.answer.set_exception(fault)
@@ -412,6 +416,7 @@ class HttpEngine:
         server: EngineServer,
         jobs: list[_Job],
         heard: Answer,
+        begun: float,
     ) -> None:
         """Make the call, and note how it went.
 
@@ -427,15 +432,17 @@ class HttpEngine:
         try:
             await wait_in_thread(lambda: server.generate(weights, asked, heard, gone))
         except StaleServerError as fault:
-            await self._hand_again(server, fault)
+            await self._hand_again(server, fault, begun)
         except LostCallError as fault:
-            server.failed(str(fault))
+            server.failed(str(fault), begun)
         except AbandonedCallError:
             pass
         else:
             server.forgive()
 
-    def _settle(self, job: _Job, server: EngineServer, answer: Completion | TurngymError) -> None:
+    def _settle(
+        self, job: _Job, server: EngineServer, answer: Completion | TurngymError, begun: float
+    ) -> None:
         """Give a request's answer to who waits for it; one that failed there waits again."""
         if job.answer.done():  # given up
             return
@@ -448,19 +455,23 @@ class HttpEngine:
             return
         job.tries += 1
         if isinstance(answer, EngineFault) and job.tries < self._settings.attempts:
-            server.failed(f"{server.url}: {answer}")
+            server.failed(f"{server.url}: {answer}", begun)
             self._waiting.append(job)
         else:
             job.answer.set_exception(answer)
 
-    async def _hand_again(self, server: EngineServer, fault: StaleServerError) -> None:
+    async def _hand_again(
+        self, server: EngineServer, fault: StaleServerError, begun: float
+    ) -> None:
         """Give a server that was started anew the weights, where this process has them."""
+        if server.taking:  # as another call has found before
+            return
         file = self._file
         if file is None or not file.path.exists():
             why = "They are handed over by another process."
             if self._sender is not None:
                 why = "They come with the next update."
-            server.failed(f"{fault} {why}")
+            server.failed(f"{fault} {why}", begun)
             return
         if server.handed >= MAX_HANDED:
             server.failures = self._settings.attempts
@@ -470,10 +481,13 @@ class HttpEngine:
             )
             return
         weights, newest = self._weights, file
+        server.taking = True
         try:
             await wait_in_thread(lambda: server.hand_over(weights, newest, self._folder))
         except EngineFault as refusal:
             server.failed(str(refusal))
+        finally:
+            server.taking = False
 
     def _count(self, more: EngineStats) -> None:
         have = self._counts

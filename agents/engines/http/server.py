@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,9 +58,11 @@ class EngineServer:
         facts: What it says about itself.
         running: Requests that it was given and has not answered.
         failures: Calls in a row that failed.
+        failed_at: Moment of the monotonic clock of the last of them.
         away_until: Moment of the monotonic clock before which it is not asked.
         problem: Why the last call failed.
         handed: Times that it was given the present weights.
+        taking: Whether it is being given them again.
         released: Its cache handles that nobody needs any more.
     """
 
@@ -68,9 +71,11 @@ class EngineServer:
     facts: Facts = field(init=False)
     running: int = 0
     failures: int = 0
+    failed_at: float = 0.0
     away_until: float = 0.0
     problem: str = ""
     handed: int = 0
+    taking: bool = False
     released: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -81,17 +86,25 @@ class EngineServer:
         """Whether it failed so often that it counts as lost."""
         return self.failures >= self.settings.attempts
 
-    @property
-    def room(self) -> int:
-        """Requests that it can take now."""
-        away = self.lost or time.monotonic() < self.away_until
+    def room(self, now: float) -> int:
+        """Return how many requests it can take at a moment of the monotonic clock."""
+        away = self.lost or self.taking or now < self.away_until
         return 0 if away else self.facts.max_batch - self.running
 
-    def failed(self, problem: str) -> None:
-        """Note a failure: the server is left alone for a while that doubles."""
+    def failed(self, problem: str, begun: float = math.inf) -> None:
+        """Note a failure: the server is left alone for a while that doubles.
+
+        Args:
+            problem: What went wrong.
+            begun: Moment of the monotonic clock at which the call began. One that was on its way
+                when another one failed says nothing new: a server that ends breaks all at once.
+        """
+        if begun < self.failed_at:
+            return
         pause = min(_FIRST_PAUSE_S * 2**self.failures, _LONGEST_PAUSE_S)
         self.failures += 1
-        self.away_until, self.problem = time.monotonic() + pause, problem
+        self.failed_at, self.problem = time.monotonic(), problem
+        self.away_until = self.failed_at + pause
 
     def forgive(self) -> None:
         """Let it try again."""

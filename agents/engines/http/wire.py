@@ -141,13 +141,18 @@ def _read_members(found: Mapping[Any, Any]) -> tuple[str, ...]:
 
 def encode_request(request: Request, cache: int | None) -> dict[str, Any]:
     """Return a request as JSON data; ``cache`` is the server's own handle."""
-    sampling = {name: getattr(request.sampling, name) for name in _SAMPLING}
+    sampling = {name: _plain(getattr(request.sampling, name)) for name in _SAMPLING}
     return {
         "ids": encode_array(request.ids, "<i4"),
         "seed": request.seed,
         "cache": cache,
         "sampling": sampling | {"stop": list(request.sampling.stop)},
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of numpy as one of Python, which JSON can say."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def decode_request(found: Any) -> Request:

@@ -284,7 +284,6 @@ class TransformersEngine(CopiedEngine):
         if not admitted:
             return False
         self._since = 0
-        self._waiting = [job for job in self._waiting if job.row is None]
         old = len(self._batch)
         logits, running = self._prefill(feeds, self._next_pieces() if self._forward.mixes else [])
         source = {id(job): i for i, (job, _) in enumerate(feeds)}
@@ -296,6 +295,8 @@ class TransformersEngine(CopiedEngine):
         order = [source[id(job)] for job in admitted]
         if order != list(range(len(feeds))):
             logits = logits[to_device(np.array(order), logits.device)]
+        # not before: who is in neither is not told when the pass fails
+        self._waiting = [job for job in self._waiting if job.row is None]
         self._batch.add(admitted, order)
         if running is None:
             self._sample(np.arange(old, old + len(admitted)), logits)

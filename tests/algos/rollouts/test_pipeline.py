@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -193,6 +194,41 @@ def test_closing_cancels_what_is_being_played() -> None:
     assert stage.unfinished(1) == [2, 3]
     stage.close()
     assert cancelled.is_set()
+
+
+def test_closing_just_as_a_step_ends_is_closing() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def play(step: int) -> Rollouts:
+        loops.append(asyncio.get_running_loop())
+        return rollouts()
+
+    stage = AsyncPipeline(play, Weights(), 1)  # type: ignore[arg-type]
+    lock, seen = stage._lock, threading.Event()
+
+    class Late:
+        """The worker is at the end of its step when it is closed."""
+
+        def __enter__(self) -> None:
+            if threading.current_thread() is not threading.main_thread():
+                if loops:
+                    seen.wait(20)
+                lock.acquire()
+                return
+            until = time.monotonic() + 1
+            while not (loops and loops[0].is_closed()) and time.monotonic() < until:
+                time.sleep(0.01)
+            lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+            if threading.current_thread() is threading.main_thread():
+                seen.set()
+
+    stage._lock = Late()  # type: ignore[assignment]
+    stage._plays[1] = stage._submit(lambda: stage._timed(1))
+    stage.close()
+    assert stage._plays[1].done()
 
 
 # ---------------------------------------------------------------- whole runs

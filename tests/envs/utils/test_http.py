@@ -170,10 +170,12 @@ def test_retry_after_may_be_a_date(there: Told, pauses: list[float], form: str) 
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=20)).replace("+0000", form)
     past = "Sun, 06 Nov 1994 08:49:37 GMT"
     nonsense = "Fri, 99 Nov 2026 08:00:00 GMT"
-    there.say(*((429, b"", {"Retry-After": after}) for after in (soon, past, nonsense)), b"yes")
+    beyond = f"Fri, 06 Nov {10**20} 08:00:00 GMT"
+    dates = soon, past, nonsense, beyond
+    there.say(*((429, b"", {"Retry-After": after}) for after in dates), b"yes")
     assert client(attempts=9, wait_s=0.5).send(there.url) == b"yes"
     assert 10.0 < pauses[0] <= 20.0
-    assert pauses[1:] == [1.0, 2.0]
+    assert pauses[1:] == [1.0, 2.0, 4.0]
 
 
 def test_a_busy_server_is_waited_for_beside_the_attempts(there: Told, pauses: list[float]) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,21 @@ def test_one_account_waits_for_itself_alone(place: Place) -> None:
             with made.of("carol") as ask:  # in the place of bob
                 assert ask({"do": "forget", "session": "x"}) == {}
         assert set(made._workers) == {"alice", "carol"}
+
+
+def test_a_step_that_is_sent_again_while_it_is_at_work_is_taken_once(place: Place) -> None:
+    with TestClient(place.client().app) as client:
+        session = play(client, place.headers)
+        made = client.app.state.step_workers
+        with ThreadPoolExecutor(2) as threads, made.of("alice"):
+            both = [
+                threads.submit(step, client, place, session, 1, "search[red]") for _ in range(2)
+            ]
+            while made._waiting["alice"] < 3:
+                time.sleep(0.01)
+        first, second = (one.result() for one in both)
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json() == second.json()
 
 
 def test_another_account_steps_while_one_is_stuck(place: Place) -> None:

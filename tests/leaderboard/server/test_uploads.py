@@ -22,7 +22,7 @@ from turngym.leaderboard.ranking.board import make_boards
 from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
-from turngym.leaderboard.server import new_token, revoke_tokens
+from turngym.leaderboard.server import new_token, revoke_tokens, verifier
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.server.publishing import prepare
@@ -224,6 +224,54 @@ def test_a_failing_server_says_so_and_goes_on(
     with place.client(background=True) as client:
         assert wait_for(client, lost)["state"] == "broken"
         assert wait_for(client, kept)["state"] == "accepted"
+
+
+def test_an_upload_that_cannot_be_queued_leaves_no_file(
+    place: Place, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("turngym.leaderboard.server.uploads.add_upload", failing)
+    with TestClient(place.client().app, raise_server_exceptions=False) as client:
+        assert send(client, place, zipped(entry, tmp_path / "good")).status_code == 500
+    assert not list(place.settings.uploads.iterdir())
+
+
+def test_an_accepted_upload_that_cannot_be_deleted_stays_accepted(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(path: Path) -> None:
+        raise OSError(f"{path} is busy")
+
+    monkeypatch.setattr(verifier, "_remove", failing)
+    with place.client(background=True) as client:
+        name, after = (
+            send(client, place, zipped(entry, tmp_path / str(i))).json()["id"] for i in range(2)
+        )
+        for one in (name, after):  # the queue has gone on behind the first
+            wait_for(client, one)
+        assert wait_for(client, name)["state"] == "accepted"
+
+
+@pytest.mark.parametrize("broken", ["take_next", "update"])
+def test_a_database_that_fails_once_does_not_stop_the_queue(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch,
+    broken: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(verifier, "_POLL_S", 0.05)
+    good, faults = getattr(verifier, broken), [sqlite3.OperationalError("database is locked")] * 4
+
+    def failing(*given: Any, **fields: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return good(*given, **fields)
+
+    monkeypatch.setattr(verifier, broken, failing)
+    wide = place.changed(attempts=9)
+    with wide.client(background=True) as client:
+        told = wait_for(client, send(client, wide, zipped(entry, tmp_path / "good")).json()["id"])
+    assert (told["state"], faults) == ("accepted", [])
 
 
 @pytest.mark.parametrize("header", ["", "Bearer nonsense", "Basic YTpi", "Bearer "])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import numpy as np
@@ -22,7 +25,7 @@ from turngym.agents.engines.factory import EngineSettings, build_engine
 from turngym.agents.engines.http import weights as weights_module
 from turngym.agents.engines.http.app import make_app
 from turngym.agents.engines.http.host import EngineHost
-from turngym.agents.engines.http.server import EngineServer
+from turngym.agents.engines.http.server import EngineServer, LostCallError
 from turngym.agents.engines.http.settings import HttpSettings
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.engines.serving import host_engine
@@ -98,6 +101,14 @@ def test_a_seed_means_the_same_as_in_this_process(two: Served, net: Any, tokeniz
     assert eng.stats == here.stats
     shares = [h.metrics()["sampled_tokens"] - b for (_, h), b in zip(two, before, strict=True)]
     assert min(shares) > 0, "one server did all the work"
+
+
+def test_numbers_of_numpy_travel_too(two: Served, net: Any, tokenizer: Any) -> None:
+    eng, here = http_engine(urls(two), tokenizer, net), reference(net, tokenizer)
+    heat = np.float32(0.7)
+    given = request([5, 6], max_tokens=np.int64(4), temperature=heat, top_k=np.int32(9))
+    (there,), (own,) = ask(eng, given), ask(here, given)
+    close(there, own)
 
 
 def test_one_row_at_a_time_is_the_same_to_the_bit(tiny_model: Path, tokenizer: Any) -> None:
@@ -236,12 +247,96 @@ def test_the_only_server_is_asked_again_after_a_call_that_broke(
 
     async def main() -> list[Any]:
         answers = asyncio.gather(*(eng.generate(r) for r in asked(4)))
-        return await asyncio.wait_for(answers, 60)
+        found = await asyncio.wait_for(answers, 60)
+        await asyncio.gather(*eng._calls)  # the end of a call comes behind its last answer
+        return found
 
     for there, own in zip(asyncio.run(main()), ask(here, *asked(4)), strict=True):
         close(there, own)
     assert not broken
     assert eng._servers[0].failures == 0, "it answered, and all is forgiven"
+
+
+def test_a_server_that_is_back_while_requests_are_shared_out_is_not_left_out(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng = http_engine(urls(two)[:1], tokenizer, net)
+    eng._servers[0].failed("it was away")
+    looks = [eng._servers[0].away_until - 0.001]
+    clock = SimpleNamespace(monotonic=lambda: looks.pop() if looks else time.monotonic() + 1)
+    for name in ("engine", "server"):
+        monkeypatch.setattr(f"turngym.agents.engines.http.{name}.time", clock)
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked(2)))
+        return await asyncio.wait_for(answers, 20)
+
+    assert len(asyncio.run(main())) == 2
+    assert not looks
+
+
+def test_calls_that_break_together_are_one_failure(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng, here = http_engine(urls(two)[:1], tokenizer, net), reference(net, tokenizer)
+    generate, ends, under_way = EngineServer.generate, threading.Event(), []
+
+    def ending(self: EngineServer, *args: Any) -> None:
+        if ends.is_set():
+            return generate(self, *args)
+        under_way.append(args)
+        ends.wait(20)
+        raise LostCallError("the server ended")
+
+    monkeypatch.setattr(EngineServer, "generate", ending)
+
+    async def main() -> list[Any]:
+        tasks = []
+        for r in asked(5):  # each in a call of its own, and three in a row would be too many
+            tasks.append(asyncio.create_task(eng.generate(r)))
+            while len(under_way) < len(tasks):
+                await asyncio.sleep(0.01)
+        ends.set()
+        return await asyncio.wait_for(asyncio.gather(*tasks), 60)
+
+    for there, own in zip(asyncio.run(main()), ask(here, *asked(5)), strict=True):
+        close(there, own)
+
+
+def test_a_step_that_fails_once_is_one_failure_of_the_server(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng, here = http_engine(urls(two)[:1], tokenizer, net), reference(net, tokenizer)
+    forward = cast("Any", two[0][1]._engine)._forward
+    decode, faults = forward.decode, [RuntimeError("no memory left")]
+
+    def failing(*args: Any) -> torch.Tensor:
+        if faults:
+            raise faults.pop()
+        return decode(*args)
+
+    monkeypatch.setattr(forward, "decode", failing)
+    for there, own in zip(ask(eng, *asked(8)), ask(here, *asked(8)), strict=True):
+        close(there, own)
+    assert not faults
+
+
+def test_an_error_that_nobody_foresaw_is_told_to_who_waits(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eng = http_engine(urls(two), tokenizer, net)
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked(4)), return_exceptions=True)
+        return await asyncio.wait_for(answers, 20)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EngineServer, "generate", broken)
+        assert [str(fault) for fault in asyncio.run(main())] == ["can't start new thread"] * 4
+    assert len(ask(eng, *asked(4))) == 4
 
 
 def test_a_server_that_was_started_anew_gets_the_weights_first(
@@ -256,6 +351,35 @@ def test_a_server_that_was_started_anew_gets_the_weights_first(
         host.weights = host.weights and type(host.weights)(0, "start:other")
     for there, own in zip(ask(eng, *asked()), ask(here, *asked()), strict=True):
         close(there, own)
+
+
+def test_weights_are_handed_over_once_to_a_server_that_takes_long_to_load_them(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, host = two[0]
+    eng, here = http_engine([url], tokenizer, net), reference(net, tokenizer)
+    take, taking = host._take, threading.Event()
+
+    def slowly(wanted: Any, path: Path) -> None:
+        taking.set()
+        time.sleep(0.5)
+        take(wanted, path)
+
+    monkeypatch.setattr(host, "_take", slowly)
+    host.weights = None
+
+    async def later(r: Request, at: int) -> Any:
+        while at and not taking.is_set():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02 * at)
+        return await eng.generate(r)
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*(later(r, at) for at, r in enumerate(asked(6))))
+
+    for there, own in zip(asyncio.run(main()), ask(here, *asked(6)), strict=True):
+        close(there, own)
+    assert eng._servers[0].handed == 2, "at the beginning, and once more"
 
 
 def test_two_runs_on_one_server_are_an_error(two: Served, net: Any, tokenizer: Any) -> None:

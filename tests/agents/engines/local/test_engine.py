@@ -94,6 +94,32 @@ def test_a_request_that_waits_for_a_place_may_be_cancelled() -> None:
     assert not any(row is not None and row.busy for row in eng._pool._slots)
 
 
+def test_who_cannot_be_forgotten_hands_over_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    eng = engine()
+    leave, faults = eng._leave, [RuntimeError("a worker is gone")]
+
+    def failing(given: Any) -> None:
+        leave(given)
+        if faults:
+            raise faults.pop()
+
+    monkeypatch.setattr(eng, "_leave", failing)
+
+    async def main() -> list[Any]:
+        asked = (request([5, 6], max_tokens=12), request([7], max_tokens=12))
+        first, other = (asyncio.create_task(eng.generate(r)) for r in asked)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        first.cancel()  # it drives
+        return await asyncio.wait_for(asyncio.gather(first, other, return_exceptions=True), 30)
+
+    gone, done = asyncio.run(main())
+    assert str(gone) == "a worker is gone"
+    same(done, ask(_ALONE, request([7], max_tokens=12))[0])
+
+
 def test_a_broken_model_fails_every_request_with_the_reason() -> None:
     net = model("Qwen2")
     eng = engine(net)
@@ -110,6 +136,46 @@ def test_a_broken_model_fails_every_request_with_the_reason() -> None:
     assert all("not finite" in str(f) for f in faults)
     eng.sync(model("Qwen2"))
     same(ask(eng, request([5, 6]))[0], ask(engine(), request([5, 6]))[0])
+
+
+def ask_for_faults(eng: TransformersEngine, count: int) -> list[Any]:
+    """What requests came to nothing; none of them may wait for longer than this takes."""
+    asked = [request(p, seed=i) for i, p in enumerate(prompts(count))]
+
+    async def main() -> list[Any]:
+        answers = asyncio.gather(*(eng.generate(r) for r in asked), return_exceptions=True)
+        return await asyncio.wait_for(answers, 30)
+
+    return asyncio.run(main())
+
+
+def test_a_pass_with_prompts_that_fails_is_told_to_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    eng = engine(max_batch=3)
+
+    def broken(*_: Any) -> torch.Tensor:
+        raise RuntimeError("no memory left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(eng._forward, "feed", broken)
+        faults = ask_for_faults(eng, 5)  # two of them have no place yet
+    assert all(isinstance(f, EngineFault) and "no memory left" in str(f) for f in faults)
+    same(ask(eng, request([5, 6]))[0], ask(_ALONE, request([5, 6]))[0])
+
+
+def test_a_device_that_cannot_even_be_wiped_fails_every_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    eng = engine()
+
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("CUDA error: an illegal memory access")
+
+    monkeypatch.setattr(eng._forward, "decode", broken)
+    monkeypatch.setattr(eng._pool, "wipe", broken)
+    faults = ask_for_faults(eng, 4)
+    assert all(isinstance(f, EngineFault) and "illegal memory" in str(f) for f in faults)
 
 
 def test_settings_that_do_not_fit_the_model_are_refused() -> None:

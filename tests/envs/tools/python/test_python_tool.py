@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import pickle
 import sys
 from collections.abc import Callable
@@ -288,6 +289,18 @@ def test_a_process_that_does_not_start_is_a_fault_in_its_place(
     for result in tool(["1", "2"]):
         assert isinstance(result, EnvFault)
         assert match in str(result)
+
+
+def test_a_machine_without_room_is_a_fault_in_its_place(
+    tool: PythonTool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(process.tempfile, "TemporaryFile", full)
+    for result in tool(["1", "2"]):
+        assert isinstance(result, EnvFault)
+        assert "No space left on device" in str(result)
 
 
 def test_a_layer_that_fails_stops_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
