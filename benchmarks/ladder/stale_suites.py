@@ -14,7 +14,7 @@ STALE = FAMILIES["Stale"]
 DELTA = 3e-3
 """Fall of a turn's log-probability from which masked rows drop it: that of ARL-Arena's scripts."""
 STALE_LOSSES = (
-    *(row for row in ROWS if row.label in (BASELINE, "no clip", "gspo")),
+    *(row for row in ROWS if row.label in (BASELINE, "no clip", "gspo", "reinforcepp", "ppo")),
     SuiteRecipe(
         name="gspo",
         label="gspo turn",
@@ -59,7 +59,7 @@ GRID_ROWS = (*_GRID, next(row for row in _GRID if row.label == BASELINE).again()
 
 LADDER_STALE_GRID = Suite(
     name="ladder-stale-grid",
-    version=2,
+    version=3,
     about="losses for many updates on a batch, each at five learning rates: what is the loss's, "
     "and what the rate's",
     recipes=GRID_ROWS,

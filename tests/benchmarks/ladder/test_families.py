@@ -113,7 +113,7 @@ def test_the_grid_has_every_loss_at_every_rate_in_the_ladder_s_columns() -> None
             row = suite.recipe(grid_label(own.label, rate))
             assert (row.name, row.settings) == (own.name, {**own.settings, "optim.lr": rate})
     shared = {row.label for row in LADDER.recipes} & {row.label for row in STALE_LOSSES}
-    assert shared == {"grpo", "no clip", "gspo"}
+    assert shared == {"grpo", "no clip", "gspo", "reinforcepp", "ppo"}
     assert all(row in LADDER.recipes for row in STALE_LOSSES if row.label in shared)
     # a rate that the ladder has too gives the same run there
     for column in suite.envs:
