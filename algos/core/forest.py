@@ -223,6 +223,17 @@ class Tree:
         continued = {t.parent for t in self.turns if t.edge is Edge.CONTINUE}
         return [i for i in range(len(self.turns)) if i not in continued]
 
+    def whole_leaves(self) -> list[int]:
+        """Return the leaves of episodes that did not break: a session may be of broken ones alone.
+
+        What such an episode returns is not known, as its later sessions are missing.
+        """
+        broken = {i for i, turn in enumerate(self.turns) if turn.status == "env_error"}
+        if not broken:
+            return self.leaves()
+        whole = {i for last in self.finals() if last not in broken for i in self.episode(last)}
+        return [leaf for leaf in self.leaves() if leaf in whole - broken]
+
 
 @dataclass(slots=True, repr=False)
 class Group:
@@ -275,13 +286,12 @@ class Forest:
 
     @classmethod
     def of(cls, groups: Sequence[Group]) -> Forest:
-        """Collect the trainable paths: those whose last turn is no ``env_error``."""
+        """Collect the trainable paths: those of episodes that did not end in ``env_error``."""
         paths = [
             Path(g, t, tree.chain(leaf))
             for g, group in enumerate(groups)
             for t, tree in enumerate(group.trees)
-            for leaf in tree.leaves()
-            if tree.turns[leaf].status != "env_error"
+            for leaf in tree.whole_leaves()
         ]
         return cls(groups, tuple(paths))
 
