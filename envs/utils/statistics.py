@@ -219,7 +219,7 @@ def over_runs(values: Sequence[float], bound: float = 0.0) -> OverRuns:
         )
     mean = float(array.mean())
     if bool((array == array[0]).all()):
-        return OverRuns(len(array), mean, mean, mean, 1.0 if mean == bound else 0.0)
+        return OverRuns(len(array), mean, mean, mean, 1.0 if array[0] == bound else 0.0)
     from scipy.stats import ttest_1samp  # slow to import
 
     test: Any = ttest_1samp(array, bound)
