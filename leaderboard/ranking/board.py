@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ...envs.utils.seed_tests import Edges
-from ...envs.utils.statistics import Estimate, sign_flip_p
+from ...envs.utils.statistics import Estimate, sign_flip_p, task_gaps
 from ..schema.board import Board, BoardRow, PairedTest, RankedBy, RunTest
 from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
 from ..schema.result import Scores
@@ -86,7 +86,7 @@ def compare_tasks(above: Indexed, below: Indexed) -> PairedTest:
     per_env: dict[str, int] = {}
     for env, _ in tasks:
         per_env[env] = per_env.get(env, 0) + 1
-    differences = [ours[key] - theirs[key] for key in tasks]
+    differences = task_gaps([ours[key] for key in tasks], [theirs[key] for key in tasks])
     weights = [1.0 / (len(per_env) * per_env[env]) for env, _ in tasks]
     return PairedTest(
         other=below.entry_id,

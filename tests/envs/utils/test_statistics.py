@@ -28,6 +28,7 @@ from turngym.envs.utils.statistics import (
     share_gain,
     sign_flip_p,
     student_mean,
+    task_gaps,
 )
 
 
@@ -42,6 +43,9 @@ def test_paired_by_hand() -> None:
 
 def test_the_same_agents_do_not_differ() -> None:
     assert paired([0.5, 1.0], [0.5, 1.0]) == (2, 0.0, 0.0, 0.0, 1.0, 1.0)
+    # nor do those whose rewards add up in another order: eight last digits made p .008
+    assert paired([0.1 + 0.2] * 8, [0.3] * 8) == (8, 0.0, 0.0, 0.0, 1.0, 1.0)
+    assert task_gaps([1e6 + 1e-6, 0.5], [1e6, 0.25]) == [0.0, 0.25]
 
 
 def test_one_difference_proves_nothing() -> None:

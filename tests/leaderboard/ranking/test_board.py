@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from helpers.site_helpers import says, written
 
 from turngym.envs.core.errors import DataError
 from turngym.envs.utils.statistics import student_mean
-from turngym.leaderboard.ranking.board import make_boards
+from turngym.leaderboard.ranking.board import compare_tasks, make_boards
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board, PairedTest, RunTest
 from turngym.leaderboard.schema.entry import Budget, Run, Track
@@ -383,3 +384,15 @@ def test_an_index_of_an_earlier_version_is_rebuilt(
         read_index(database)
     found = rebuild(entries, database, lambda root: verdict_of(root, suite))
     assert read_index(database) == found
+
+
+def test_scores_that_differ_by_rounding_alone_are_no_difference(index: list[Indexed]) -> None:
+    """Means of equal scores in another order differ in the last digits; p was .03 for six tasks."""
+    one = next(entry for entry in index if entry.entry_id == "tiny-v1/mine")
+
+    def scored(value: float) -> Indexed:
+        episodes = tuple(e.model_copy(update={"score": value}) for e in one.verdict.episodes)
+        return replace(one, verdict=one.verdict.model_copy(update={"episodes": episodes}))
+
+    test = compare_tasks(scored(0.1 + 0.2), scored(0.3))
+    assert (test.tasks, test.difference, test.p_value) == (6, 0.0, 1.0)
