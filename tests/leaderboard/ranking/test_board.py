@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sqlite3
 from dataclasses import replace
@@ -106,6 +107,28 @@ def test_ranks_are_of_those_who_can_be_trusted(agents: Board) -> None:
     assert agents.missing_references == ()
     assert rows["expert"].score.mean == 1.0
     assert rows["null"].score.mean == 0.0
+
+
+@pytest.mark.parametrize(("day", "ranks"), [(DAYS[1], (1, 2)), (DAYS[0], (1, 1))])
+def test_the_last_digit_of_a_mean_decides_no_rank(
+    index: list[Indexed], day: str, ranks: tuple[int, int]
+) -> None:
+    """Thirds of eight tasks that add up to the same have another mean in a sixth of all orders."""
+
+    def nudged(one: Indexed) -> Indexed:
+        if one.entry_id != "tiny-v1/fool":
+            return one
+        mean = math.nextafter(one.scores.score.mean, 1.0)
+        score = one.scores.score.model_copy(update={"mean": mean})
+        scores = one.scores.model_copy(update={"score": score})
+        verdict = one.verdict.model_copy(update={"scores": scores})
+        record = one.record.model_copy(update={"accepted": f"{day}T12:00:00+00:00"})
+        return replace(one, verdict=verdict, record=record)
+
+    rows = {row.entry_id: row for row in make_boards([nudged(one) for one in index])[0].rows}
+    mine, fool = rows["tiny-v1/mine"], rows["tiny-v1/fool"]
+    assert fool.score.mean > mine.score.mean
+    assert (mine.rank, fool.rank) == ranks
 
 
 def test_a_copy_of_a_ranked_entry_has_no_rank(index: list[Indexed]) -> None:
