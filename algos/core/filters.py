@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import check_minimum
+from .forest import are_equal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,4 +30,4 @@ class DynamicSampling:
 
     def keeps(self, returns: npt.NDArray[np.float64]) -> bool:
         """Whether a group whose episodes had these returns ``[episodes]`` is trained on."""
-        return len(returns) == 1 or (len(returns) > 1 and bool(returns.max() > returns.min()))
+        return len(returns) == 1 or (len(returns) > 1 and not are_equal(returns))

@@ -130,6 +130,15 @@ def last_token_reward(reward: float, n_act: int) -> Floats:
     return rewards
 
 
+def are_equal(values: npt.NDArray[np.float64]) -> bool:
+    """Return whether all values ``[n]``, at least one, are equal but for rounding.
+
+    Rewards are kept in float32, so that .1 and .2 on the way are not quite .3 at the end. Divided
+    by their own deviation such differences would be as large as any.
+    """
+    return math.isclose(values.max(), values.min(), rel_tol=1e-6)
+
+
 @dataclass(slots=True)
 class Tree:
     """Turns grown from one start."""
@@ -214,6 +223,17 @@ class Tree:
         continued = {t.parent for t in self.turns if t.edge is Edge.CONTINUE}
         return [i for i in range(len(self.turns)) if i not in continued]
 
+    def whole_leaves(self) -> list[int]:
+        """Return the leaves of episodes that did not break: a session may be of broken ones alone.
+
+        What such an episode returns is not known, as its later sessions are missing.
+        """
+        broken = {i for i, turn in enumerate(self.turns) if turn.status == "env_error"}
+        if not broken:
+            return self.leaves()
+        whole = {i for last in self.finals() if last not in broken for i in self.episode(last)}
+        return [leaf for leaf in self.leaves() if leaf in whole - broken]
+
 
 @dataclass(slots=True, repr=False)
 class Group:
@@ -266,13 +286,12 @@ class Forest:
 
     @classmethod
     def of(cls, groups: Sequence[Group]) -> Forest:
-        """Collect the trainable paths: those whose last turn is no ``env_error``."""
+        """Collect the trainable paths: those of episodes that did not end in ``env_error``."""
         paths = [
             Path(g, t, tree.chain(leaf))
             for g, group in enumerate(groups)
             for t, tree in enumerate(group.trees)
-            for leaf in tree.leaves()
-            if tree.turns[leaf].status != "env_error"
+            for leaf in tree.whole_leaves()
         ]
         return cls(groups, tuple(paths))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.checks import check_weights
-from ..core.forest import Forest
+from ..core.forest import Forest, are_equal
 from ..core.protocols import Annotations, Credits
 from .gae import Doubles
 from .nested import NestedCredit
@@ -70,7 +70,8 @@ class EmpgCredit(NestedCredit):
         """
         flat = np.concatenate(entropies).astype(np.float64)
         low, high = flat.min(), flat.max()
-        scaled = [(np.asarray(row, np.float64) - low) / (high - low + _EPS) for row in entropies]
+        width = np.inf if are_equal(flat) else high - low + _EPS
+        scaled = [(np.asarray(row, np.float64) - low) / width for row in entropies]
         weights = [np.exp(-self.sharpness * row) for row in scaled]
         mean = np.concatenate(weights).mean() + _EPS
         out = []
@@ -113,7 +114,7 @@ class TokenEntropyCredit(NestedCredit):
     def scale(self, entropies: list[Doubles]) -> list[Doubles]:
         """Return the factor of each token ``[n_act]`` per path, from entropies in nats."""
         flat = np.concatenate(entropies) if entropies else np.zeros(0)
-        if len(flat) < 2 or flat.max() == flat.min():
+        if len(flat) < 2 or are_equal(flat):
             return [np.ones_like(row) for row in entropies]
         mean, spread = flat.mean(), flat.std(ddof=1)
         return [1.0 + self.weight * (row - mean) / spread for row in entropies]

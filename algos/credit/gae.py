@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices, check_shares, check_weights
-from ..core.forest import Edge, Forest, Path
+from ..core.forest import Edge, Forest, Path, are_equal
 from ..core.protocols import Annotations, Credit, Credits, Floats
 from .penalty import KlKind, kl_price
 
@@ -138,7 +138,7 @@ def check_values(rule: object, values: Floats, n_act: int) -> None:
 def whitened(rows: Sequence[Doubles], eps: float = 1e-8) -> list[Doubles]:
     """Scale rows jointly to mean 0 and unbiased variance 1; fewer than two tokens give 0."""
     flat = np.concatenate(rows) if rows else np.zeros(0)
-    if len(flat) < 2 or flat.max() == flat.min():
+    if len(flat) < 2 or are_equal(flat):
         return [np.zeros_like(r) for r in rows]
     mean, scale = flat.mean(), np.sqrt(flat.var(ddof=1) + eps)
     return [(r - mean) / scale for r in rows]

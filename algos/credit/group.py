@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_above_zero, check_choices, check_weights
-from ..core.forest import End, Forest
+from ..core.forest import End, Forest, are_equal
 from ..core.protocols import Annotations, Credit, Credits, Floats
 from .penalty import KlKind, kl_price
 
@@ -28,7 +28,8 @@ class GroupCredit(Credit):
     ``baseline="leave-one-out", scale="none"``.
 
     Degenerate cases: a group whose returns are all equal gets exactly 0 (computed in float64 and
-    guarded, since a float32 mean leaks: 12 times 0.7 would give advantages of 0.1). A group of one
+    guarded, since a float32 mean leaks: 12 times 0.7 would give advantages of 0.1), also where they
+    differ by the rounding of rewards that fell at different turns. A group of one
     follows ``singleton``; without the one path nothing is left out to compare it with, so
     leave-one-out knows only 0 there. Paths that ended in ``env_error`` are not in the forest's
     paths, so they enter no statistic.
@@ -116,7 +117,7 @@ class GroupCredit(Credit):
             if self.singleton == "zero":
                 return np.zeros(1)
             return returns / (1.0 + self.eps if self.scale == "std" else 1.0)
-        if returns.max() == returns.min():
+        if are_equal(returns):
             return np.zeros(n)
         centred = returns - math.fsum(returns) / n
         scale = centred.std(ddof=1) + self.eps if self.scale == "std" else 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices
-from ..core.forest import Forest
+from ..core.forest import Forest, are_equal
 from ..core.protocols import Annotations, Credit, Credits
 from .group import Returns, by_prompt, on_every_token, score_episodes
 
@@ -86,6 +86,6 @@ class MaxRlCredit(Credit):
         mean = math.fsum(returns) / len(returns)
         if mean == 0:
             return np.full(len(returns), 0.0 if self.failed == "zero" else -1.0)
-        if returns.max() == returns.min():
+        if are_equal(returns):
             return np.zeros(len(returns))
         return (returns - mean) / mean

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.checks import check_above_zero, check_choices
-from ..core.forest import ROOT, End, Forest, Tree, Turn
+from ..core.forest import ROOT, End, Forest, Tree, Turn, are_equal
 from ..core.protocols import Annotations, Credit, Credits
 from .gae import Doubles
 
@@ -107,7 +107,7 @@ class NodeValueCredit(Credit):
 
     def _compared(self, returns: list[float]) -> Doubles:
         found = np.array(returns, dtype=np.float64)
-        if len(found) < 2 or found.max() == found.min():
+        if len(found) < 2 or are_equal(found):
             return np.zeros(len(found))
         return (found - found.mean()) / (found.std() + self.eps)
 

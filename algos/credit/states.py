@@ -11,7 +11,7 @@ import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_above_zero, check_choices
-from ..core.forest import Forest, Turn
+from ..core.forest import Forest, Turn, are_equal
 from .gae import Doubles
 from .returns import returns_to_go
 from .turns import whole_actions
@@ -97,7 +97,7 @@ class Comparison:
 
     def __call__(self, values: Doubles, ddof: int = 1) -> Doubles:
         """Return scores ``[n]`` of the values ``[n]``; ``ddof`` 1 is the unbiased deviation."""
-        if len(values) < 2 or values.max() == values.min():
+        if len(values) < 2 or are_equal(values):
             return np.zeros(len(values))
         centred = values - values.mean()
         return centred if self.scale == "none" else centred / (values.std(ddof=ddof) + self.eps)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.checks import check_above_zero
-from ..core.forest import Forest
+from ..core.forest import Forest, are_equal
 from ..core.protocols import Annotations, Credit, Credits
 from .group import Returns, on_every_token
 
@@ -46,6 +46,6 @@ class TrackedCredit(Credit):
 
     def compare(self, surprise: Returns) -> Returns:
         """Whiten over the batch's paths ``[n]``."""
-        if len(surprise) < 2 or surprise.max() == surprise.min():
+        if len(surprise) < 2 or are_equal(surprise):
             return np.zeros(len(surprise))
         return (surprise - surprise.mean()) / (surprise.std(ddof=1) + self.eps)

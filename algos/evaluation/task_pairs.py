@@ -7,18 +7,21 @@ nothing about the algorithms that trained them: :mod:`~turngym.envs.utils.seed_t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...envs.core.errors import BadValueError
-from ...envs.utils.statistics import Estimate, mcnemar_p, paired_mean, paired_share, sign_flip_p
+from ...envs.utils.statistics import (
+    Estimate,
+    mcnemar_p,
+    paired_mean,
+    paired_share,
+    sign_flip_p,
+    task_gaps,
+)
 from .evaluate import describe_decoding
 from .score_rows import Played, ScoreRow, TaskOutcome
-
-_SAME = 1e-9
-"""Returns that differ by less are sums of the same rewards, rounded in another way."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +115,7 @@ def compare_outcomes(ours: Sequence[TaskOutcome], theirs: Sequence[TaskOutcome])
 
 def _compare_returns(returns: Sequence[tuple[float, float]]) -> ReturnDifference:
     mine, other = [a for a, _ in returns], [b for _, b in returns]
-    gaps = [0.0 if math.isclose(a, b, rel_tol=_SAME, abs_tol=_SAME) else a - b for a, b in returns]
+    gaps = task_gaps(mine, other)
     interval = paired_mean(mine, other)
     return ReturnDifference(
         mean=sum(gaps) / len(gaps) if interval is None else interval.mean,

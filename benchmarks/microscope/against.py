@@ -328,7 +328,10 @@ def correlate(cells: Sequence[CreditCell]) -> list[Order]:
 
 
 def area_reliability(cells: Sequence[CreditCell]) -> float | None:
-    """Return how reliably the areas order the recipes of a column; None of single seeds."""
+    """Return how reliably the areas order the recipes of a column, at least -1.
+
+    None of single seeds.
+    """
     first = cells[0].at if cells else ""
     known = [cell for cell in cells if cell.halves is not None and cell.at == first]
     sides = [
@@ -340,7 +343,7 @@ def area_reliability(cells: Sequence[CreditCell]) -> float | None:
     if len(set(columns)) < 2 or len(x) < 3:
         return None
     half = rank_correlation(x, y, columns).rho
-    return 2 * half / (1 + half) if half > -0.5 else -1.0
+    return 2 * half / (1 + half) if half > -1 / 3 else -1.0
 
 
 def order_line(order: Order) -> str:

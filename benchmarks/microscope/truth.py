@@ -379,8 +379,7 @@ def trained_turns(group: Group) -> list[tuple[int, int]]:
     found = {
         (t, i)
         for t, tree in enumerate(group.trees)
-        for leaf in tree.leaves()
-        if tree.turns[leaf].status != "env_error"
+        for leaf in tree.whole_leaves()
         for i in tree.chain(leaf)
     }
     return sorted(found)

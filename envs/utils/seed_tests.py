@@ -484,12 +484,17 @@ def _missing_seeds(test: SeedTest, adjusted_p: float, min_effect: float, show: S
 
     Where every difference matters, it is one of the measured size.
     """
-    effect = min_effect or abs(test.difference - test.margin)
-    if test.deviation == 0:
-        family = adjusted_p / test.p_value if test.p_value else 1.0
-        return f"needs {max(test.n + 1, ceil(1 + log2(family / LEVEL)))} seeds: all seeds are equal"
-    if effect == 0:
+    beyond = abs(test.difference - test.margin)
+    effect = min_effect or beyond
+    if effect == 0 or (test.deviation == 0 and test.p_value == 1):
         return "no number of seeds separates arms without a difference"
+    if test.deviation == 0 and beyond < min_effect:
+        return (
+            f"all seeds differ by {show(beyond)}, and {show(min_effect)} is the least that matters"
+        )
+    if test.deviation == 0:
+        family = adjusted_p / test.p_value
+        return f"needs {max(test.n + 1, ceil(1 + log2(family / LEVEL)))} seeds: all seeds are equal"
     meant = "the least that matters" if min_effect else "the measured size"
     needed = seeds_needed(test.deviation, effect)
     if needed <= test.n:  # enough for the least difference that matters, but it is a close call

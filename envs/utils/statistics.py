@@ -20,6 +20,8 @@ RESAMPLES = 2000
 """Samples of every bootstrap."""
 PERMUTATIONS = 9999
 """Sign patterns that are tried at most; up to 13 tasks that differ have fewer, and all are."""
+SAME = 1e-9
+"""Values that differ by less, relative to their size above 1, are the same but for rounding."""
 _BLOCK = 500
 Floats = npt.NDArray[np.float64]
 
@@ -219,7 +221,7 @@ def over_runs(values: Sequence[float], bound: float = 0.0) -> OverRuns:
         )
     mean = float(array.mean())
     if bool((array == array[0]).all()):
-        return OverRuns(len(array), mean, mean, mean, 1.0 if mean == bound else 0.0)
+        return OverRuns(len(array), mean, mean, mean, 1.0 if array[0] == bound else 0.0)
     from scipy.stats import ttest_1samp  # slow to import
 
     test: Any = ttest_1samp(array, bound)
@@ -233,6 +235,28 @@ def student_mean(values: Sequence[float]) -> Estimate:
     return Estimate(mean=runs.mean, low95=runs.low95, high95=runs.high95)
 
 
+def task_gaps(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Return the differences of two agents task by task, ours less theirs; of rounding alone, none.
+
+    Sums of the same rewards, and means of the same values in another order, differ in the last
+    digits, and a test of signs would count each of them.
+
+    Args:
+        ours: Our agent's value of each task.
+        theirs: The other one's, in the same order of tasks.
+
+    Raises:
+        BadValueError: No tasks, or not the same number.
+    """
+    if len(ours) != len(theirs) or not len(ours):
+        raise BadValueError(
+            f"paired test: {len(ours)} and {len(theirs)} values; expected one per task of both."
+        )
+    first, second = (np.asarray(side, dtype=np.float64) for side in (ours, theirs))
+    same = np.isfinite(first) & np.isclose(first, second, rtol=SAME, atol=SAME)
+    return np.where(same, 0.0, first - second).tolist()
+
+
 def sign_flip_p(differences: Sequence[float] | Floats) -> float:
     """Return the p-value of the two-sided paired permutation test: as often up as down?
 
@@ -240,8 +264,8 @@ def sign_flip_p(differences: Sequence[float] | Floats) -> float:
     patterns of signs are tried for up to 13 tasks that differ, 9,999 random ones beyond.
 
     Args:
-        differences: One per task, of two agents that played the same tasks; weighted where tasks
-            weigh differently.
+        differences: One per task, of two agents that played the same tasks (:func:`task_gaps`);
+            weighted where tasks weigh differently.
     """
     array = np.asarray(differences, dtype=np.float64)
     array = array[array != 0.0]  # a task without a difference has no sign to flip
@@ -301,7 +325,7 @@ def paired_share(ours: Sequence[bool], theirs: Sequence[bool]) -> Estimate:
     Raises:
         BadValueError: No tasks, or not the same number.
     """
-    gaps = _gaps([float(x) for x in ours], [float(x) for x in theirs])
+    gaps = task_gaps([float(x) for x in ours], [float(x) for x in theirs])
     if len(set(gaps)) > 1:
         found = student_mean(gaps)
         low, high = max(-1.0, found.low95), min(1.0, found.high95)
@@ -327,8 +351,8 @@ def paired_mean(ours: Sequence[float], theirs: Sequence[float]) -> Estimate | No
     Raises:
         BadValueError: No tasks, not the same number, or a value that is not finite.
     """
-    gaps = _gaps(ours, theirs)
-    rounding = 1e-9 * max(1.0, *(abs(x) for x in (*ours, *theirs)))
+    gaps = task_gaps(ours, theirs)
+    rounding = SAME * max(1.0, *(abs(x) for x in (*ours, *theirs)))
     spread = max(gaps) - min(gaps)
     return student_mean(gaps) if rounding < spread < math.inf else None
 
@@ -343,7 +367,7 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> Paired:
     Raises:
         BadValueError: No tasks, or not the same number.
     """
-    gaps = np.asarray(_gaps(ours, theirs), dtype=np.float64)
+    gaps = np.asarray(task_gaps(ours, theirs), dtype=np.float64)
     mean = estimate(gaps.tolist())
     nonzero = gaps[gaps != 0]
     wilcoxon_p = 1.0
@@ -410,15 +434,6 @@ def _check_k(successes: int, trials: int, k: int) -> None:
             f"pass@k: {successes} successes, {trials} trials, k = {k}; expected 0 <= successes <= "
             "trials and 1 <= k <= trials."
         )
-
-
-def _gaps(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    if len(ours) != len(theirs) or not len(ours):
-        raise BadValueError(
-            f"paired test: {len(ours)} and {len(theirs)} values; expected one per task of both."
-        )
-    gaps = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    return gaps.tolist()
 
 
 def _percentile_interval(mean: float, drawn: Sequence[float] | Floats) -> Estimate:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ...envs.utils.seed_tests import Edges
-from ...envs.utils.statistics import Estimate, sign_flip_p
+from ...envs.utils.statistics import Estimate, sign_flip_p, task_gaps
 from ..schema.board import Board, BoardRow, PairedTest, RankedBy, RunTest
 from ..schema.entry import BoardName, Budget, Manifest, ReferenceName, Track
 from ..schema.result import Scores
@@ -17,6 +17,7 @@ from .scoring import task_scores
 
 REFERENCES: tuple[ReferenceName, ...] = ("expert", "random", "null")
 _LAST, _DAY = "9999", len("2026-01-31")
+_DIGITS = 9
 Key = tuple[str, BoardName, Track | None]
 
 
@@ -86,7 +87,7 @@ def compare_tasks(above: Indexed, below: Indexed) -> PairedTest:
     per_env: dict[str, int] = {}
     for env, _ in tasks:
         per_env[env] = per_env.get(env, 0) + 1
-    differences = [ours[key] - theirs[key] for key in tasks]
+    differences = task_gaps([ours[key] for key in tasks], [theirs[key] for key in tasks])
     weights = [1.0 / (len(per_env) * per_env[env]) for env, _ in tasks]
     return PairedTest(
         other=below.entry_id,
@@ -199,10 +200,16 @@ def _method(one: Indexed) -> Method:
 
 def _sort_key(one: Indexed, competing: Set[str]) -> tuple[bool, float, float, str, str]:
     """Return the sort key: ranked and reference rows first, the best first, ties by acceptance."""
-    scores = one.scores
     below = one.entry_id not in competing and reference_of(one) is None
     age = one.record.accepted or _LAST
-    return below, -scores.score.mean, -scores.success.mean, age, one.entry_id
+    score, success = _placed_by(one)
+    return below, -score, -success, age, one.entry_id
+
+
+def _placed_by(one: Indexed) -> tuple[float, float]:
+    """Return score and success without their last digits, by which means of equal sums differ."""
+    scores = one.scores
+    return round(scores.score.mean, _DIGITS), round(scores.success.mean, _DIGITS)
 
 
 def _ranks(ordered: Sequence[Indexed], competing: Set[str]) -> list[int | None]:
@@ -214,7 +221,7 @@ def _ranks(ordered: Sequence[Indexed], competing: Set[str]) -> list[int | None]:
             ranks.append(None)
             continue
         place += 1
-        key = one.scores.score.mean, one.record.accepted[:_DAY]
+        key = _placed_by(one)[0], one.record.accepted[:_DAY]
         if key != last_key:
             last, last_key = place, key
         ranks.append(last)

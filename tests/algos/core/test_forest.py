@@ -30,9 +30,11 @@ def test_every_leaf_has_one_path_and_paths_cover_the_tree(grown: Tree) -> None:
 @given(forests())
 def test_broken_episodes_are_counted_and_left_out(forest: Forest) -> None:
     assert all(forest.turns(p)[-1].status != "env_error" for p in forest)
-    leaves = sum(len(t.leaves()) for g in forest.groups for t in g.trees)
+    leaves = [t.turns[i].status for g in forest.groups for t in g.trees for i in t.leaves()]
     faults = sum(g.faults for g in forest.groups)
-    assert len(forest.paths) + forest.env_errors == leaves + faults
+    assert forest.env_errors == leaves.count("env_error") + faults
+    _, ends = forest.endings()
+    assert all(ends), "a path whose episodes all broke"
     assert list(forest.paths) == sorted(forest.paths, key=lambda p: (p.group, p.tree, p.turns[-1]))
 
 

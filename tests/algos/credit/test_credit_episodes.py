@@ -9,7 +9,15 @@ import pytest
 
 from turngym.algos.core.forest import Edge, Forest, Group, Tree, Turn, last_token_reward
 from turngym.algos.core.protocols import Annotations, Credit
-from turngym.algos.credit import GoalDistances, GroupCredit, InformationGain, StateCredit
+from turngym.algos.credit import (
+    GoalDistances,
+    GroupCredit,
+    InformationGain,
+    ReturnsToGo,
+    StateCredit,
+    TrackedCredit,
+    TurnReturns,
+)
 from turngym.algos.credit.group import episode_returns
 from turngym.algos.credit.kept_graph import KeptGraphCredit
 from turngym.algos.rollouts.kept_graphs import KeptGraphs
@@ -80,3 +88,15 @@ def test_a_kept_graph_remembers_one_return_an_episode() -> None:
 def test_gains_and_outcomes_that_are_compared_together_hold_an_episode_once() -> None:
     gold = {"gold_logprobs": [np.full(PLAYED.n_act(p), -1.0, np.float32) for p in PLAYED]}
     assert scores(InformationGain(normalise="joint"), gold) == pytest.approx(Z, abs=1e-4)
+
+
+@pytest.mark.parametrize("rule", [GroupCredit(), TrackedCredit(), ReturnsToGo(), TurnReturns()])
+def test_the_first_sessions_of_an_episode_that_broke_are_in_no_statistic(rule: Credit) -> None:
+    """What the later ones earned is not known; the first ones were the only ones punished."""
+    broken = episode(3, 1.0, "a")
+    broken.turns[-1] = replace(broken.turns[-1], status="env_error")
+    forest = Forest.of([Group("g", "t", [broken, episode(3, 1.0, "b"), episode(3, 1.0, "c")])])
+    assert [path.tree for path in forest] == [1, 1, 1, 2, 2, 2]
+    assert forest.env_errors == 1
+    given = {"tracked_values": [np.full(1, 0.5, np.float32) for _ in forest]}
+    assert not any(row.any() for row in rule(forest, given).advantages)

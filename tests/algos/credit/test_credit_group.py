@@ -10,8 +10,16 @@ from helpers.forests import forests, single_turns, tree, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngym.algos.core.forest import Forest, Group
-from turngym.algos.credit import GroupCredit
+from turngym.algos.core.filters import DynamicSampling
+from turngym.algos.core.forest import Forest, Group, Tree
+from turngym.algos.credit import (
+    GroupCredit,
+    MaxRlCredit,
+    ReturnsToGo,
+    StateCredit,
+    TrackedCredit,
+    TurnReturns,
+)
 from turngym.envs.core.errors import BadValueError
 
 RETURNS = st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=12)
@@ -36,6 +44,46 @@ def test_e1_grpo_uses_the_unbiased_standard_deviation() -> None:
 def test_e2_a_constant_group_gets_exactly_zero(value: float, n: int) -> None:
     for settings in ({}, {"scale": "none"}, {"baseline": "leave-one-out"}):
         assert credit([value] * n, **settings) == [0.0] * n
+
+
+@pytest.mark.parametrize(
+    "splits",
+    [
+        [(0.1, 0.2), (0.3,), (0.3,)],
+        [(3.3, 6.7), (10.0,), (1.1, 8.9)],
+        [(8.3, 16.7, 75.0), (25.0, 75.0), (100.0,)],
+        [(5 / 3, 5 / 3, 5 / 3), (2.5, 2.5), (5.0,)],
+    ],
+)
+def test_returns_that_differ_by_the_rounding_of_their_rewards_are_equal(
+    splits: list[tuple[float, ...]],
+) -> None:
+    """Rewards are float32; in the third group one path got .41 and the others -.21."""
+
+    def path(rewards: tuple[float, ...]) -> Tree:
+        last = len(rewards) - 1
+        return tree(
+            *(
+                turn(r, parent=i - 1, status="solved" if i == last else "running")
+                for i, r in enumerate(rewards)
+            )
+        )
+
+    forest = Forest.of([Group("g", "t", [path(rewards) for rewards in splits])])
+    assert np.ptp(forest.returns()) > 0
+    assert not DynamicSampling().keeps(forest.returns())
+    for rule in (
+        GroupCredit(),
+        GroupCredit(scale="none"),
+        MaxRlCredit(),
+        ReturnsToGo(baseline="group-mean"),
+        StateCredit(identity="history", state_weight=0.0),
+    ):
+        given = rule(forest, {})
+        assert not any(row.any() for row in given.advantages), rule
+    assert not TrackedCredit().compare(forest.returns()).any()
+    by_index = TurnReturns(over="index")(forest, {}).advantages
+    assert [row[0] for row in by_index] == [0.0] * len(splits)
 
 
 def test_e3_a_group_of_one_gets_zero_unless_raw_is_asked_for() -> None:

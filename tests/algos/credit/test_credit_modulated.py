@@ -170,3 +170,15 @@ def test_e2_aepo() -> None:
     (row,) = plain(Forest.of([Group("g", "t", [one])]), {}).advantages
     assert row == pytest.approx(found, abs=1e-6)
     assert (rule.min_paths, rule.needs) == (2, set())
+
+
+def test_entropies_that_differ_by_rounding_are_equal() -> None:
+    """A last digit between two of ln 4 scaled advantages by .85 and 1.22, and EMPG's likewise."""
+    low = np.full(3, np.log(np.float32(4)), np.float64)
+    high = np.full(2, np.nextafter(np.float32(low[0]), np.float32(9)), np.float64)
+    assert high[0] > low[0]
+    assert [row.tolist() for row in TokenEntropyCredit().scale([low, high])] == [[1] * 3, [1] * 2]
+    rule = EmpgCredit()
+    equal = rule.modulate([1.0, -1.0], [low, low[:2]])
+    for mine, wanted in zip(rule.modulate([1.0, -1.0], [low, high]), equal, strict=True):
+        assert mine == pytest.approx(wanted, abs=1e-6)

@@ -11,6 +11,8 @@ from helpers.tiny_matrix import column, filled, tiny
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.microscope.against import (
+    CreditCell,
+    area_reliability,
     compare_reports,
     correlate,
     order_line,
@@ -106,6 +108,31 @@ def test_cosines_that_order_recipes_as_areas_do(
     assert "over 9 cells of 3 environments; the claim asks for 40 cells" in line
     assert main(["credit", "--against", str(matrix), "--reports", *files]) == 0
     assert f"{rho:.2f}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("others", "reliability"),
+    [((1, 2, 3, 4), 1.0), ((2, 1, 4, 3), 0.75), ((3, 1, 4, 2), 0.0), ((3, 2, 4, 1), -1.0)],
+)
+def test_halves_of_the_seeds_say_how_reliable_areas_are(
+    others: tuple[int, ...], reliability: float
+) -> None:
+    """Of halves that correlate by -.4 it was -1.33."""
+    cells = [
+        CreditCell(
+            column=column,
+            at="",
+            recipe=f"r{i}",
+            measures={},
+            noisy=[],
+            area=0.0,
+            seeds=2,
+            halves=(float(i), float(other)),
+        )
+        for column in "ab"
+        for i, other in enumerate(others)
+    ]
+    assert area_reliability(cells) == pytest.approx(reliability)
 
 
 def test_sides_are_ranked_within_their_environment(matrix: Path, tmp_path: Path) -> None:

@@ -146,6 +146,24 @@ def test_equal_seeds_have_the_smallest_p_of_the_permutations() -> None:
     assert apart.p_value == pytest.approx(2 / 252)
 
 
+def test_no_seeds_are_asked_for_where_all_are_equal_and_more_say_the_same() -> None:
+    """Ten seeds without any difference "needed 11", and so did a difference too small to matter."""
+    same = decided(compare_seeds([0.5] * 10, [0.5] * 10))
+    assert same == (
+        "not decided",
+        "the interval contains 0; no number of seeds separates arms without a difference",
+    )
+    arms = [0.5, 0.6, 0.7, 0.8, 0.9], [0.49, 0.59, 0.69, 0.79, 0.89]
+    small = decided(compare_seeds(*arms))
+    assert small == (
+        "not decided",
+        "p is 0.062 after correction; all seeds differ by 0.01, and 0.05 is the least that matters",
+    )
+    assert decided(compare_seeds(*arms), min_effect=0.0).why.endswith(
+        "needs 6 seeds: all seeds are equal"
+    )
+
+
 def test_few_seeds_decide_nothing() -> None:
     two = compare_seeds([0.9, 0.91], [0.1, 0.1], bound=0.1)
     assert two.p_value < 0.05

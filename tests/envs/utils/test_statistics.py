@@ -19,6 +19,7 @@ from turngym.envs.utils.statistics import (
     estimate_share,
     holm,
     mcnemar_p,
+    over_runs,
     paired,
     paired_mean,
     paired_share,
@@ -27,6 +28,7 @@ from turngym.envs.utils.statistics import (
     share_gain,
     sign_flip_p,
     student_mean,
+    task_gaps,
 )
 
 
@@ -41,6 +43,9 @@ def test_paired_by_hand() -> None:
 
 def test_the_same_agents_do_not_differ() -> None:
     assert paired([0.5, 1.0], [0.5, 1.0]) == (2, 0.0, 0.0, 0.0, 1.0, 1.0)
+    # nor do those whose rewards add up in another order: eight last digits made p .008
+    assert paired([0.1 + 0.2] * 8, [0.3] * 8) == (8, 0.0, 0.0, 0.0, 1.0, 1.0)
+    assert task_gaps([1e6 + 1e-6, 0.5], [1e6, 0.25]) == [0.0, 0.25]
 
 
 def test_one_difference_proves_nothing() -> None:
@@ -308,6 +313,13 @@ def test_students_interval_of_three_runs() -> None:
     assert found.mean - found.low95 == pytest.approx(half)
     with pytest.raises(BadValueError, match="at least two"):
         student_mean([1.0])
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.7])
+def test_runs_that_all_equal_the_bound_do_not_differ_from_it(value: float) -> None:
+    """The mean of three times .1 is not quite .1, and p was 0."""
+    assert over_runs([value] * 3, bound=value).p_value == 1.0
+    assert over_runs([value] * 3).p_value == 0.0
 
 
 def test_sign_flips_are_counted_exactly_for_few_tasks() -> None:

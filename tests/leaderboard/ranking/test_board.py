@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from helpers.site_helpers import says, written
 
 from turngym.envs.core.errors import DataError
 from turngym.envs.utils.statistics import student_mean
-from turngym.leaderboard.ranking.board import make_boards
+from turngym.leaderboard.ranking.board import compare_tasks, make_boards
 from turngym.leaderboard.ranking.index import Indexed, read_index, rebuild
 from turngym.leaderboard.schema.board import Board, PairedTest, RunTest
 from turngym.leaderboard.schema.entry import Budget, Run, Track
@@ -105,6 +107,28 @@ def test_ranks_are_of_those_who_can_be_trusted(agents: Board) -> None:
     assert agents.missing_references == ()
     assert rows["expert"].score.mean == 1.0
     assert rows["null"].score.mean == 0.0
+
+
+@pytest.mark.parametrize(("day", "ranks"), [(DAYS[1], (1, 2)), (DAYS[0], (1, 1))])
+def test_the_last_digit_of_a_mean_decides_no_rank(
+    index: list[Indexed], day: str, ranks: tuple[int, int]
+) -> None:
+    """Thirds of eight tasks that add up to the same have another mean in a sixth of all orders."""
+
+    def nudged(one: Indexed) -> Indexed:
+        if one.entry_id != "tiny-v1/fool":
+            return one
+        mean = math.nextafter(one.scores.score.mean, 1.0)
+        score = one.scores.score.model_copy(update={"mean": mean})
+        scores = one.scores.model_copy(update={"score": score})
+        verdict = one.verdict.model_copy(update={"scores": scores})
+        record = one.record.model_copy(update={"accepted": f"{day}T12:00:00+00:00"})
+        return replace(one, verdict=verdict, record=record)
+
+    rows = {row.entry_id: row for row in make_boards([nudged(one) for one in index])[0].rows}
+    mine, fool = rows["tiny-v1/mine"], rows["tiny-v1/fool"]
+    assert fool.score.mean > mine.score.mean
+    assert (mine.rank, fool.rank) == ranks
 
 
 def test_a_copy_of_a_ranked_entry_has_no_rank(index: list[Indexed]) -> None:
@@ -383,3 +407,15 @@ def test_an_index_of_an_earlier_version_is_rebuilt(
         read_index(database)
     found = rebuild(entries, database, lambda root: verdict_of(root, suite))
     assert read_index(database) == found
+
+
+def test_scores_that_differ_by_rounding_alone_are_no_difference(index: list[Indexed]) -> None:
+    """Means of equal scores in another order differ in the last digits; p was .03 for six tasks."""
+    one = next(entry for entry in index if entry.entry_id == "tiny-v1/mine")
+
+    def scored(value: float) -> Indexed:
+        episodes = tuple(e.model_copy(update={"score": value}) for e in one.verdict.episodes)
+        return replace(one, verdict=one.verdict.model_copy(update={"episodes": episodes}))
+
+    test = compare_tasks(scored(0.1 + 0.2), scored(0.3))
+    assert (test.tasks, test.difference, test.p_value) == (6, 0.0, 1.0)
