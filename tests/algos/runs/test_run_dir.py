@@ -66,6 +66,21 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "x"
 
 
+def test_a_start_that_was_cut_off_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("turngym.algos.runs.run_dir.os.fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            RunDir(tmp_path, CONFIG)
+    assert not (tmp_path / "config.json").exists()
+    RunDir(tmp_path, CONFIG).close()
+    assert json.loads((tmp_path / "config.json").read_text()) == CONFIG
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadValueError, match=r"below: cannot be a folder \(Not a directory\)"):
