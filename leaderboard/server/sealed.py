@@ -146,12 +146,9 @@ class SealedPlay:
             ).fetchone()
             if row is None:
                 raise Fault(404, "unknown", "this account has no such episode.")
-            stored = base.execute(
-                "SELECT action, answer FROM sealed_steps WHERE episode = ? AND turn = ?",
-                (session, turn),
-            ).fetchone()
-        if stored is not None and stored["action"] == action:
-            return json.loads(stored["answer"])
+            answer = _answer_to(base, session, turn, action)
+        if answer is not None:
+            return answer
         season = self._seasons.find(row["season"])
         self._check(season, row, action)
         with self._asking(row) as ask:
@@ -188,6 +185,10 @@ class SealedPlay:
             ask(self._load_request(row))
             taken = ask(request)
         if "due" in taken:
+            with open_database(self._settings.database) as base:
+                answer = _answer_to(base, row["id"], turn, action)
+            if answer is not None:  # the same request, which was at work when this one came
+                return answer
             raise Fault(409, "turn", f"got turn {turn}; expected turn {taken['due']}.")
         shown = season.public.terms.show_rewards
         status, why = str(taken["info"]["status"]), ""
@@ -304,6 +305,18 @@ class SealedPlay:
                     (EXPIRED, name, before),
                 ).rowcount
         return count
+
+
+def _answer_to(
+    base: sqlite3.Connection, session: str, turn: int, action: str
+) -> dict[str, Any] | None:
+    """Return what a step was answered with, None where this action was not taken there."""
+    stored = base.execute(
+        "SELECT action, answer FROM sealed_steps WHERE episode = ? AND turn = ?", (session, turn)
+    ).fetchone()
+    if stored is None or stored["action"] != action:
+        return None
+    return json.loads(stored["answer"])
 
 
 def _slot(cell: Cell, taken: Mapping[Slot, bool], task: int | None, trial: int | None) -> Slot:

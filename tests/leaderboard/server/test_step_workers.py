@@ -82,6 +82,28 @@ def test_a_failed_write_costs_a_replay(place: Place, monkeypatch: pytest.MonkeyP
         assert step(client, place, session, 3, "search[blue]").json()["info"]["turn"] == 3
 
 
+def test_a_step_that_comes_again_while_it_is_taken_has_the_same_answer(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = StepWorkers.of
+    with place.client() as client:
+        session = play(client, place.headers)
+        answers: list[Any] = []
+
+        @contextmanager
+        def late(self: StepWorkers, account: str) -> Iterator[Any]:
+            monkeypatch.setattr(StepWorkers, "of", of)
+            answers.append(step(client, place, session, 1, "search[red]"))  # was here before
+            with of(self, account) as ask:
+                yield ask
+
+        monkeypatch.setattr(StepWorkers, "of", late)
+        answers.append(step(client, place, session, 1, "search[red]"))
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert answers[0].json() == answers[1].json()
+        assert step(client, place, session, 2, "search[blue]").json()["info"]["turn"] == 2
+
+
 def test_a_step_that_takes_too_long_ends_its_process_alone(place: Place) -> None:
     with workers(place, step_s=30) as made:
         with made.of("alice") as ask:
