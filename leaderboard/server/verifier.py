@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ..schema.record import Record
 from ..schema.result import Refusal, Verdict
@@ -18,6 +19,7 @@ from .publishing import find_dishonest, prepare, publish, reindex, write_site
 from .settings import ServerSettings
 from .submissions import Submission, requeue_interrupted, take_next, update
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 _UPDATE_S = 0.5
 _POLL_S = 2.0
@@ -56,24 +58,25 @@ class Worker:
         self._thread.join()
 
     def _run(self) -> None:
-        self._guarded("the index", lambda: reindex(self._settings))
+        self._guarded("the index", reindex, self._settings)
         while not self._stop.is_set():
             self._wake.clear()
             self._guarded("housekeeping", self._housekeeping)
-            one = take_next(self._settings)
+            one = self._guarded("the queue", take_next, self._settings)
             if one is not None:
-                self._handle(one)
+                self._guarded(f"submission {one.id}", self._handle, one)
                 continue
             if self._site_is_old:
                 self._site_is_old = False
-                self._guarded("the site", lambda: write_site(self._settings))
+                self._guarded("the site", write_site, self._settings)
             self._wake.wait(_POLL_S)
 
-    def _guarded(self, what: str, work: Callable[[], object]) -> None:
+    def _guarded(self, what: str, work: Callable[..., T], *given: Any) -> T | None:
         try:
-            work()
+            return work(*given)
         except Exception:
             log.exception("%s failed", what)
+            return None
 
     def _handle(self, one: Submission) -> None:
         try:
@@ -109,7 +112,7 @@ class Worker:
             self._refuse(one, refusal, verdict.replayed)
         else:
             self._accept(one, verdict)
-        _remove(Path(one.path))
+        self._guarded("removing an upload", _remove, Path(one.path))
 
     def _refuse(self, one: Submission, refusal: Refusal, replayed: int) -> None:
         lines = [refusal.message]

@@ -22,11 +22,11 @@ from turngym.leaderboard.ranking.board import make_boards
 from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
-from turngym.leaderboard.server import new_token, revoke_tokens
+from turngym.leaderboard.server import ServerSettings, new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.server.publishing import prepare
-from turngym.leaderboard.server.submissions import find, take_next, update
+from turngym.leaderboard.server.submissions import Submission, find, take_next, update
 from turngym.leaderboard.suites.files import known_suites
 from turngym.leaderboard.verification.verify import verify_folder
 
@@ -224,6 +224,40 @@ def test_a_failing_server_says_so_and_goes_on(
     with place.client(background=True) as client:
         assert wait_for(client, lost)["state"] == "broken"
         assert wait_for(client, kept)["state"] == "accepted"
+
+
+def test_the_queue_goes_on_after_a_full_disk(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = [sqlite3.OperationalError("database or disk is full")]
+
+    def take(settings: ServerSettings) -> Submission | None:
+        if faults:
+            raise faults.pop()
+        return take_next(settings)
+
+    monkeypatch.setattr("turngym.leaderboard.server.verifier.take_next", take)
+    data = zipped(entry, tmp_path / "good")
+    with place.client(background=True) as client:
+        assert wait_for(client, send(client, place, data).json()["id"], 20)["state"] == "accepted"
+    assert not faults
+
+
+def test_an_upload_that_cannot_be_removed_stays_accepted(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        assert path.is_file()
+        raise PermissionError(f"{path}: Operation not permitted")
+
+    monkeypatch.setattr("turngym.leaderboard.server.verifier._remove", refuse)
+    data = zipped(entry, tmp_path / "good")
+    with place.client(background=True) as client:
+        name = send(client, place, data).json()["id"]
+        wait_for(client, name)
+    told = find(place.settings, name)
+    assert told is not None
+    assert (told.state, told.message) == ("accepted", "")
 
 
 @pytest.mark.parametrize("header", ["", "Bearer nonsense", "Basic YTpi", "Bearer "])
