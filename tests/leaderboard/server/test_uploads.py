@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import re
 import sqlite3
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from helpers.server_helpers import Place, wait_for, zipped
 
 from turngym.leaderboard.entries_io.archive import unpack
 from turngym.leaderboard.ranking.board import make_boards
-from turngym.leaderboard.ranking.index import read_index
+from turngym.leaderboard.ranking.index import entries_folder, entry_folders, read_index
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import ServerSettings, new_token, revoke_tokens
@@ -258,6 +260,24 @@ def test_an_upload_that_cannot_be_removed_stays_accepted(
     told = find(place.settings, name)
     assert told is not None
     assert (told.state, told.message) == ("accepted", "")
+
+
+def test_a_start_that_was_cut_off_copies_every_entry_the_next_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.settings.entries.rmdir()
+
+    def cut(root: Path) -> Iterator[tuple[str, Path]]:
+        yield next(entry_folders(root))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("turngym.leaderboard.server.publishing.entry_folders", cut)
+        with pytest.raises(OSError, match="No space left"):
+            prepare(place.settings)
+    prepare(place.settings)
+    names = [name for name, _ in entry_folders(place.settings.entries)]
+    assert names == [name for name, _ in entry_folders(entries_folder())]
 
 
 @pytest.mark.parametrize("header", ["", "Bearer nonsense", "Basic YTpi", "Bearer "])
