@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -268,8 +269,8 @@ class Trainer(Closing):
 
     def close(self) -> None:
         """Release the run directory."""
-        self.pipeline.close()
-        self.writer.close()
+        with closing(self.writer):
+            self.pipeline.close()
 
     def _until_done(self, bar: Bar, check_stop: Callable[[], None]) -> None:
         saved = self.counters.step
