@@ -28,6 +28,7 @@ from turngym.leaderboard.server import ServerSettings, new_token, revoke_tokens
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.server.publishing import prepare
+from turngym.leaderboard.server.store import open_database
 from turngym.leaderboard.server.submissions import Submission, find, take_next, update
 from turngym.leaderboard.suites.files import known_suites
 from turngym.leaderboard.verification.verify import verify_folder
@@ -415,6 +416,16 @@ def test_nothing_else_is_served(client: Any, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert "<script>" not in answer.text
+
+
+def test_an_error_that_ended_the_transaction_is_told_itself(place: Place) -> None:
+    def fail() -> None:
+        with open_database(place.settings.database) as base:
+            base.execute("ROLLBACK")  # as SQLite does where a write fails
+            raise sqlite3.OperationalError("disk I/O error")
+
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        fail()
 
 
 def test_another_database_is_refused(place: Place) -> None:
