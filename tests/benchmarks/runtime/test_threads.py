@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
+from helpers.processes import ends, runs
 
 POOL = """
 import multiprocessing, os, time
@@ -29,14 +28,4 @@ def test_a_pools_process_dies_with_its_parent() -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and runs(worker):
-        time.sleep(0.02)
-    assert not runs(worker)
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert ends(worker)
