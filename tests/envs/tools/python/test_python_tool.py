@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import errno
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -288,6 +290,21 @@ def test_a_process_that_does_not_start_is_a_fault_in_its_place(
     for result in tool(["1", "2"]):
         assert isinstance(result, EnvFault)
         assert match in str(result)
+
+
+@pytest.mark.parametrize(
+    ("place", "error"), [("os.pipe", errno.EMFILE), ("tempfile.TemporaryFile", errno.ENOSPC)]
+)
+def test_a_machine_without_room_is_a_fault_in_its_place(
+    tool: PythonTool, monkeypatch: pytest.MonkeyPatch, place: str, error: int
+) -> None:
+    def full() -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(f"turngym.envs.tools.python.process.{place}", full)
+    (result,) = tool(["1"])
+    assert isinstance(result, EnvFault)
+    assert os.strerror(error) in str(result)
 
 
 def test_a_layer_that_fails_stops_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
