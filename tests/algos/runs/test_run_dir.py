@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -306,6 +307,23 @@ def test_a_kill_while_a_step_is_written_again_leaves_a_whole_checkpoint(
     assert set_damaged_aside(saved, newest) == []
     save_checkpoint(saved, learner, tokenizer, RunCounters(step=3), keep=1)
     assert [p.name for p in saved.iterdir()] == ["step-000003"]
+
+
+def test_an_old_one_that_cannot_be_deleted_stops_nothing(
+    saved: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a network's disk, a file that another machine reads keeps its folder."""
+    learner, tokenizer = make(tiny_model)
+
+    def busy(path: str, **settings: int) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rmdir", busy)
+        save_checkpoint(saved, learner, tokenizer, RunCounters(step=4), keep=1)
+    assert newest_whole(saved) == saved / "step-000004"
+    save_checkpoint(saved, learner, tokenizer, RunCounters(step=5), keep=1)
+    assert [p.name for p in saved.iterdir()] == ["step-000005"]
 
 
 # ---------------------------------------------------------------- result
