@@ -151,6 +151,6 @@ async def _receive(request: Request, settings: ServerSettings, name: str) -> Pat
 def _queue(settings: ServerSettings, name: str, account: str, path: Path) -> None:
     try:
         add_upload(settings, name, account, path)
-    except QuotaError:
+    except BaseException:  # nobody would look for it again
         path.unlink(missing_ok=True)
         raise

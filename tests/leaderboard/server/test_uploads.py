@@ -320,6 +320,19 @@ def test_size_kind_and_quota(place: Place, entry: Path, tmp_path: Path) -> None:
         assert "in a day" in send(client, daily, data).json()["error"]["message"]
 
 
+def test_an_upload_that_cannot_be_queued_is_not_kept(
+    place: Place, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*given: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr("turngym.leaderboard.server.uploads.add_upload", locked)
+    data = zipped(entry, tmp_path / "good")
+    with TestClient(place.client().app, raise_server_exceptions=False) as client:
+        assert send(client, place, data).status_code == 500
+    assert not list(place.settings.uploads.iterdir())
+
+
 def test_too_many_requests(place: Place) -> None:
     slow = place.changed(requests_per_minute=2)
     with slow.client() as client:
