@@ -50,6 +50,8 @@ MEMORY = frozenset(
     }
 )
 """Settings that may change too: they decide what fits into memory, and nothing else."""
+_BEGUN = ("lock", "config.json.part")
+"""What a run has that ended before its configuration was written."""
 
 
 def run_name(recipe: str, env_id: str, settings: Mapping[str, Any], model: str, seed: int) -> str:
@@ -117,7 +119,7 @@ class RunDir(Closing):
         path = self.root / "config.json"
         if path.exists():
             self.check_config(read_json(path), config)
-        elif others := [p.name for p in self.root.iterdir() if p.name not in ("lock",)]:
+        elif others := [p.name for p in self.root.iterdir() if p.name not in _BEGUN]:
             raise BadValueError(
                 f"{self.root} is not empty ({', '.join(sorted(others)[:5])}) but holds no "
                 "config.json: it is not a run directory, or a damaged one. Choose a new folder."

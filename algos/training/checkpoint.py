@@ -215,7 +215,7 @@ def _finish(part: Path, final: Path, counters: RunCounters, keep: int) -> None:
         final.rename(_emptied(final.with_name(_REPLACED + final.name)))
     part.rename(final)
     for old in [*final.parent.glob(f"{_REPLACED}*"), *checkpoints(final.parent)[:-keep]]:
-        shutil.rmtree(old)
+        shutil.rmtree(old, ignore_errors=True)  # the next checkpoint tries again
 
 
 def _emptied(path: Path) -> Path:

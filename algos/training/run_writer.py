@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -139,9 +140,10 @@ class RunWriter:
             write_dump(Path(stem + SUFFIX), replace(dump, about=about), scorer, tokenizer)
 
     def close(self) -> None:
-        """Close the loggers, the run directory last."""
-        for logger in reversed(self._loggers):
-            logger.close()
+        """Close the loggers, the run directory last, also after one that fails."""
+        with ExitStack() as stack:
+            for logger in self._loggers:
+                stack.callback(logger.close)
 
 
 def read_finished(config: TrainConfig, root: Path | str) -> RunResult | None:

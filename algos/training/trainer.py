@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -205,7 +206,7 @@ class Trainer(Closing):
         resolved = config.resolved(model_digest(config.model))
         self.digests = (config_digest(resolved), str(resolved["model_digest"]))
         self.writer = RunWriter(config, run_dir, resolved, self.ranks, loggers)
-        self._settled = True  # no update or checkpoint is half done
+        self._settled = True  # no update, row of an evaluation or checkpoint is half done
         self._start: Path | None = None
         try:
             self.counters = self._resume()
@@ -268,8 +269,8 @@ class Trainer(Closing):
 
     def close(self) -> None:
         """Release the run directory."""
-        self.pipeline.close()
-        self.writer.close()
+        with closing(self.writer):
+            self.pipeline.close()
 
     def _until_done(self, bar: Bar, check_stop: Callable[[], None]) -> None:
         saved = self.counters.step
@@ -470,18 +471,18 @@ class Trainer(Closing):
 
     def _evaluate(self, *, greedy: bool) -> None:
         clock = Clock()
-        row: dict[str, float] = {}
         evaluations = [self._evaluate_one(what, greedy) for what in self.sets]
         with held_interrupts():
-            clock.lap("eval")
+            self._settled = False
+            row: dict[str, float] = {"time/eval_s": clock.lap("eval")}
             for evaluation in evaluations:
                 row |= evaluation.rows()
                 self.writer.evaluation(self.counters.step, evaluation, self.renderer)
                 self.report.note(evaluation.summary_line(self.counters.step))
             row |= {"budget/tokens": self.counters.tokens, "budget/turns": self.counters.turns}
-            row["time/eval_s"] = clock.laps["eval"]
             self.counters.evaluated_step = self.counters.step
             self._log(row)
+            self._settled = True
 
     def _evaluate_one(self, what: EvalSet, greedy: bool) -> Evaluation:
         runner = self._runner(what)

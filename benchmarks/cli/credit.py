@@ -317,8 +317,10 @@ def measure_matrix(command: Command, results: str) -> None:
 
     Raises:
         BadValueError: Columns that could not be measured, or a folder that cannot be made.
+        RunLockedError: Another process measures into the folder.
     """
     from ..matrix.matrix_files import read_parts
+    from ..matrix.run import lock_folder
     from ..microscope.columns import ColumnSettings, plan_columns
     from ..microscope.sweep import run_sweep
 
@@ -334,7 +336,8 @@ def measure_matrix(command: Command, results: str) -> None:
     jobs = plan_columns(read_parts([Path(results)]), command.only, ats, out, settings)
     make_folder(out)  # refused now where it is a file, not after a column was measured
     say(f"{len(jobs)} columns and policies in {escape(str(out))}")
-    sweep = run_sweep(jobs, workers(command), lambda line: say(escape(line)))
+    with lock_folder(out / "lock"):
+        sweep = run_sweep(jobs, workers(command), lambda line: say(escape(line)))
     say(f"{len(sweep.measured)} measured, {len(sweep.kept)} were there before")
     for report in (*sweep.kept, *sweep.measured):
         place = report.place

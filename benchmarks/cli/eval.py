@@ -198,13 +198,15 @@ def run(command: Command) -> None:
             failed += _report_failures(name, evaluation, report)
         if len(evaluations) > 1:
             rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))
-    if out is not None:
-        found = [row.to_json() for row in rows]
-        out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    if command.per_task:
-        _show_tasks(by_task, PUBLISHED if command.published is None else command.published)
-    else:
-        _show(rows, earlier)
+    try:
+        if out is not None:
+            found = [row.to_json() for row in rows]
+            out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    finally:  # what took hours to play is shown where the disk is full, too
+        if command.per_task:
+            _show_tasks(by_task, PUBLISHED if command.published is None else command.published)
+        else:
+            _show(rows, earlier)
     if failed:
         raise TurngymError(failed[0])
 

@@ -122,15 +122,15 @@ class ProcessExecutor:
 
     def stop(self) -> None:
         """Terminate the workers, wait while they save, and kill those that do not exit."""
-        alive = [worker for worker in self._workers if worker is not None]
-        for worker in alive:
+        alive = [(at, worker) for at, worker in enumerate(self._workers) if worker is not None]
+        for _, worker in alive:
             worker.ask_to_end()
         until = time.monotonic() + GRACE_S
-        for worker in alive:
-            self._selector.unregister(worker.replies)
+        for at, worker in alive:
             worker.end(max(0.1, until - time.monotonic()))
+            self._selector.unregister(worker.replies)
             worker.close()
-        self._workers = [None] * len(self._workers)
+            self._workers[at] = None
 
 
 def cards_take_turns(workers: int, gpus: Sequence[str]) -> bool:

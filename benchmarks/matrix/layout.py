@@ -27,6 +27,8 @@ from ...envs.core.errors import BadValueError, DataError
 from .cell import Cell, CellResult, ColumnResult, SearchResult
 from .suite import Suite
 
+_BEGUN = ("lock", "suite.json.part")
+"""What a folder has that was left before its suite was written."""
 R = TypeVar("R", CellResult, ColumnResult, SearchResult)
 
 
@@ -92,7 +94,7 @@ class Layout:
                     f"({suite.digest[:12]}). Choose another folder{keep}."
                 )
             return
-        others = sorted(p.name for p in self.root.iterdir() if p.name != "lock")
+        others = sorted(p.name for p in self.root.iterdir() if p.name not in _BEGUN)
         if others:
             raise BadValueError(
                 f"{self.root} is not empty ({', '.join(others[:5])}) but has no suite.json: "

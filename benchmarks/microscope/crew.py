@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -27,8 +26,8 @@ from ...algos.runs.progress import Silent
 from ...algos.training.config import TrainConfig
 from ...algos.training.engines import make_engine
 from ...algos.training.policy import load_policy
-from ...envs.core.plugins import load_inherited
 from ...envs.utils.system import count_cores
+from ..runtime.threads import begin_worker
 from .resampling import ResampleSettings, resample_group
 from .truth import MeasuredGroup, RecordingRunner, TruthSettings, Work, measure_group
 
@@ -213,10 +212,7 @@ _OWN: list[Bench] = []
 
 def _begin(config: TrainConfig, threads: int) -> None:
     """Set up a worker process."""
-    import torch
-
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
-    load_inherited()
+    begin_worker(threads)
     _OWN.append(Bench(config))
 
 

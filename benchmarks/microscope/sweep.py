@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass, field
 
 from ...envs.core.errors import TurngymError
-from ...envs.core.plugins import load_inherited
 from ...envs.utils.system import count_cores
+from ..runtime.threads import begin_worker
 from .columns import ColumnJob, measure_column
 from .report import CreditReport
 
@@ -103,7 +103,7 @@ def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, C
         return
     context = multiprocessing.get_context("spawn")
     threads = max(1, count_cores() // workers)
-    with ProcessPoolExecutor(min(workers, len(jobs)), context, _begin, (threads,)) as pool:
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, begin_worker, (threads,)) as pool:
         under_way: dict[Future[CreditReport | str], ColumnJob] = {
             pool.submit(_measure, job): job for job in jobs
         }
@@ -115,16 +115,6 @@ def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, C
         finally:
             for future in under_way:
                 future.cancel()
-
-
-def _begin(threads: int) -> None:
-    """Set up a worker process."""
-    import os
-
-    import torch
-
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
-    load_inherited()
 
 
 def _measure(job: ColumnJob) -> CreditReport | str:

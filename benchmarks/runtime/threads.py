@@ -1,4 +1,4 @@
-"""Settings of the process that only a command may choose: threads, other libraries' bars."""
+"""Settings of a process that only a command may choose: threads, other libraries' bars, its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import os
 from importlib import import_module
 
 from ...algos.learner.freed_memory import keep_memory
+from ...envs.core.plugins import load_inherited
 from ...envs.utils.garbage_collection import uncollected
+from ...leaderboard.verification.process_limits import die_with_parent
 
 
 def prepare(small: bool) -> None:
@@ -29,6 +31,19 @@ def prepare(small: bool) -> None:
     keep_memory()
     if small and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(1)
+
+
+def begin_worker(threads: int) -> None:
+    """Call first in a process of a pool, which would wait for work for ever without its parent.
+
+    Args:
+        threads: Of torch, unless ``OMP_NUM_THREADS`` says another number.
+    """
+    die_with_parent()
+    import torch
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", threads)))
+    load_inherited()
 
 
 def prepare_for(model: str) -> None:

@@ -102,12 +102,12 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
 
 
 def cache_text(path: Path, build: Callable[[], str]) -> str:
-    """Return the text in a file, built and stored there when absent.
+    """Return the text in a file, built and stored there when it cannot be read.
 
     The name of the file carries everything that the text depends on. A folder that cannot be
     written is no error: the text is simply not kept.
     """
-    if path.is_file():
+    with suppress(OSError):  # not there, or another account's
         return path.read_bytes().decode("utf-8", "surrogatepass")
     text = build()
     _write_whole(path, text.encode("utf-8", "surrogatepass"))
@@ -166,5 +166,7 @@ def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
         with os.fdopen(handle, "wb") as file:
             file.writelines(parts)
         os.replace(scratch, path)
-    except OSError:
+    except BaseException as fault:
         Path(scratch).unlink(missing_ok=True)
+        if not isinstance(fault, OSError):
+            raise

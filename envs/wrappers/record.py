@@ -232,8 +232,10 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
 
     def close(self) -> None:
         """Write an episode that was running, and close the environment."""
-        self._write()
-        super().close()
+        try:
+            self._write()
+        finally:
+            super().close()
 
     def fork_wrapper(self, inner: gym.Env[str, str]) -> RecordEpisodes:
         """Return a recorder around the copy; both write whole episodes to the same file."""

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import weakref
@@ -44,6 +45,8 @@ _BROKEN_S = 0.5
 """The same where a message was interrupted, so that the process may be busy for long."""
 _TERMINATE_S = 2.0
 """Seconds that a terminated process has before it is killed."""
+_LOOK_S = 0.1
+"""Seconds between two looks whether the parent is gone."""
 _EXIT_S = 5.0
 """Seconds that a process whose socket has closed has until it is gone."""
 _LOST = (EOFError, OSError)
@@ -252,6 +255,7 @@ def serve_copies(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     connection = Connection(descriptor)
+    _end_with_parent(descriptor)
     copies: Copies | None = None
     with suppress(*_LOST):  # then the parent is gone, or has closed the environment
         try:
@@ -269,6 +273,20 @@ def serve_copies(descriptor: int) -> None:
         finally:
             if copies is not None:
                 copies.close()
+
+
+def _end_with_parent(descriptor: int) -> None:
+    """Have a thread end this process when its parent is gone, also in the middle of a step."""
+    parent, closed = os.getppid(), select.poll()
+    closed.register(descriptor, 0)
+
+    def watch() -> None:
+        closed.poll()
+        while os.getppid() == parent:  # it only closes the environment
+            time.sleep(_LOOK_S)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _answer(copies: Copies, message: bytes) -> bytes:

@@ -229,11 +229,12 @@ def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
         DataError: The file is not an index.
     """
     try:
-        base = sqlite3.connect(database, timeout=30)
+        base = sqlite3.connect(database, timeout=30, isolation_level=None)
     except sqlite3.OperationalError as error:
         raise DataError(f"{database}: cannot be opened as a file of an index ({error}).") from error
     try:
         with base:
+            base.execute("BEGIN IMMEDIATE")  # else a table is there before its version is
             version = base.execute("PRAGMA user_version").fetchone()[0]
             tables = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if renew and 0 < version < _VERSION:

@@ -139,9 +139,12 @@ def prepare(settings: ServerSettings) -> None:
         else:
             left.unlink(missing_ok=True)
     if not settings.entries.exists():
-        for entry_id, folder in entry_folders(entries_folder()):
-            shutil.copytree(folder, settings.entries / entry_id)
-        settings.entries.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=settings.home, prefix=UNPACKING) as room:
+            fresh = Path(room) / "entries"
+            fresh.mkdir()
+            for entry_id, folder in entry_folders(entries_folder()):
+                shutil.copytree(folder, fresh / entry_id)
+            fresh.rename(settings.entries)
 
 
 def write_site(settings: ServerSettings) -> None:

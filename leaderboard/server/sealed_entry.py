@@ -94,8 +94,12 @@ def finish(settings: ServerSettings, season: PlayedSeason, account: str) -> dict
     with _removed_on_error(folder):
         write_entry(folder, manifest, episodes)
         with open_database(settings.database) as base:
-            _close(base, name, account, submission)
-            insert(base, submission, account, folder, name)
+            earlier = _close(base, name, account, submission)
+            if earlier == submission:
+                insert(base, submission, account, folder, name)
+    if earlier != submission:
+        shutil.rmtree(folder, ignore_errors=True)
+        return {"id": earlier, "state": "queued"}
     failed = sum(episode.error is not None for episode in episodes)
     return {"id": submission, "state": "queued", "errors": failed}
 
@@ -114,24 +118,21 @@ def _read_pass(
         return entry, rows, _steps(base, [row["id"] for row in rows])
 
 
-def _close(base: sqlite3.Connection, season: str, account: str, submission: str) -> None:
-    """Finish the pass; of two concurrent requests the first succeeds.
-
-    Raises:
-        Fault: It is finished.
-    """
-    changed = base.execute(
+def _close(base: sqlite3.Connection, season: str, account: str, submission: str) -> str:
+    """Finish the pass; return its submission: of two requests at a time the first one's."""
+    base.execute(
         "UPDATE sealed_entries SET submission = ? "
         "WHERE season = ? AND account = ? AND submission = ''",
         (submission, season, account),
-    ).rowcount
-    if not changed:
-        raise Fault(409, "played", "this account has finished its pass.")
+    )
     base.execute(
         "UPDATE sealed_episodes SET status = 'expired', why = 'the pass was finished' "
         "WHERE season = ? AND account = ? AND status = 'running'",
         (season, account),
     )
+    return base.execute(
+        "SELECT submission FROM sealed_entries WHERE season = ? AND account = ?", (season, account)
+    ).fetchone()["submission"]
 
 
 @contextlib.contextmanager

@@ -82,7 +82,8 @@ def open_database(database: Path) -> Iterator[sqlite3.Connection]:
             _prepare(base, database)
             yield base
         except BaseException:
-            base.execute("ROLLBACK")
+            if base.in_transaction:  # SQLite itself ends one that meets a full disk
+                base.execute("ROLLBACK")
             raise
         base.execute("COMMIT")
     finally:

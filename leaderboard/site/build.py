@@ -14,6 +14,7 @@ from ..ranking.index import Indexed, read_index
 from ..schema.base import OnItem
 from ..schema.board import Board
 from ..suites.files import known_suites
+from ..verification.process_limits import die_with_parent
 from .board_pages import write_board, write_start
 from .entry_pages import write_entry_pages
 from .env_pages import write_environments
@@ -73,6 +74,7 @@ def still_there(index: Sequence[Indexed], entries: Path) -> list[Indexed]:
 
 def main() -> None:
     """Write the site that the command-line arguments describe."""
+    die_with_parent()  # the next server writes the same files
     parser = argparse.ArgumentParser()
     for name in ("--entries", "--index", "--out"):
         parser.add_argument(name, type=Path, required=True)

@@ -12,6 +12,7 @@ import hmac
 import inspect
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -199,12 +200,16 @@ def open_season(
         ),
         left_out=tuple(cell.key for cell in base.cells if cell not in played),
     )
-    folder.mkdir(parents=True, mode=0o700)
-    (folder / SEALED).mkdir(mode=0o700)
-    _write_private(folder / SEALED / SECRET, secret.model_dump_json(indent=1) + "\n")
-    _write_private(folder / SEALED / f"{base.id}.json", base.model_dump_json(indent=1) + "\n")
-    write_suite(suite, folder / SEALED).chmod(0o600)
-    (folder / PUBLIC).write_text(public.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix=".opening-") as room:
+        draft = Path(room) / name
+        draft.mkdir(mode=0o700)
+        (draft / SEALED).mkdir(mode=0o700)
+        _write_private(draft / SEALED / SECRET, secret.model_dump_json(indent=1) + "\n")
+        _write_private(draft / SEALED / f"{base.id}.json", base.model_dump_json(indent=1) + "\n")
+        write_suite(suite, draft / SEALED).chmod(0o600)
+        (draft / PUBLIC).write_text(public.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        draft.rename(folder)
     return public
 
 
@@ -262,7 +267,9 @@ def reveal(root: Path, name: str, on_progress: OnProgress | None = None) -> Path
         check_revealed(public, sealed, on_progress)
         revealed.mkdir(exist_ok=True)
         for file in (f"{public.base}.json", f"{public.suite_id}.json", SECRET):
-            (revealed / file).write_bytes((sealed / file).read_bytes())
+            part = revealed / f"{file}.part"
+            part.write_bytes((sealed / file).read_bytes())
+            part.replace(revealed / file)
     return revealed
 
 

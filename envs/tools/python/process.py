@@ -74,6 +74,13 @@ def run_sandboxed(source: str, layers: Sequence[str], limits: Limits) -> Ended:
     Raises:
         EnvFault: The process could not be started, or a layer could not be put up.
     """
+    try:
+        return _run(source, layers, limits)
+    except OSError as fault:
+        raise EnvFault(f"the python tool: this machine has no room for it: {fault}") from fault
+
+
+def _run(source: str, layers: Sequence[str], limits: Limits) -> Ended:
     with contextlib.ExitStack() as stack:
         folder = ""
         if "namespaces" not in layers:

@@ -116,8 +116,6 @@ class PythonTool:
             ended = run_sandboxed(code, layers, limits)
         except EnvFault as fault:
             return fault
-        except OSError as fault:  # no room for a folder, a file or a pipe
-            return EnvFault(f"the python tool: a process cannot be started: {fault}")
         return PythonResult(self._text(ended), ended.why == "itself" and ended.status == 0)
 
     def _text(self, ended: Ended) -> str:

@@ -54,6 +54,25 @@ def test_an_object_of_one_s_own_gets_every_row(tiny_model: Path, tmp_path: Path)
     assert list((tmp_path / "run" / "tensorboard").iterdir())
 
 
+def test_a_logger_that_cannot_be_closed_leaves_no_lock(tiny_model: Path, tmp_path: Path) -> None:
+    class Lost(Kept):
+        def close(self) -> None:
+            raise ConnectionError("the service is gone")
+
+    config = TrainConfig(
+        env=EnvConfig(id="Letters-v0", settings={"count": 2}),
+        model=str(tiny_model),
+        recipe=make_recipe("grpo", {"groups_per_step": 1, "rollout.n": 2}),
+        budget=Budget(steps=1),
+        max_tokens=4,
+    )
+    other = Kept()
+    with pytest.raises(ConnectionError, match="is gone"):
+        train(config, tmp_path / "run", loggers=[other, Lost()])
+    assert other.closed == 1
+    assert train(config, tmp_path / "run").steps == 1
+
+
 def test_names_are_checked_before_anything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

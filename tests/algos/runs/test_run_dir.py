@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -64,6 +65,21 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadValueError, match=r"thesis\.tex.*not a run directory"):
         RunDir(tmp_path, CONFIG)
     assert (tmp_path / "thesis.tex").read_text() == "x"
+
+
+def test_a_start_that_was_cut_off_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("turngym.algos.runs.run_dir.os.fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            RunDir(tmp_path, CONFIG)
+    assert not (tmp_path / "config.json").exists()
+    RunDir(tmp_path, CONFIG).close()
+    assert json.loads((tmp_path / "config.json").read_text()) == CONFIG
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -291,6 +307,23 @@ def test_a_kill_while_a_step_is_written_again_leaves_a_whole_checkpoint(
     assert set_damaged_aside(saved, newest) == []
     save_checkpoint(saved, learner, tokenizer, RunCounters(step=3), keep=1)
     assert [p.name for p in saved.iterdir()] == ["step-000003"]
+
+
+def test_an_old_one_that_cannot_be_deleted_stops_nothing(
+    saved: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a network's disk, a file that another machine reads keeps its folder."""
+    learner, tokenizer = make(tiny_model)
+
+    def busy(path: str, **settings: int) -> None:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rmdir", busy)
+        save_checkpoint(saved, learner, tokenizer, RunCounters(step=4), keep=1)
+    assert newest_whole(saved) == saved / "step-000004"
+    save_checkpoint(saved, learner, tokenizer, RunCounters(step=5), keep=1)
+    assert [p.name for p in saved.iterdir()] == ["step-000005"]
 
 
 # ---------------------------------------------------------------- result

@@ -138,6 +138,28 @@ def test_who_insists_in_the_middle_of_an_update_gets_no_checkpoint_of_it(
     assert same(final_weights(tmp_path / "straight"), final_weights(tmp_path / "cut"))
 
 
+def test_who_insists_while_an_evaluation_is_written_has_it_again(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    setup = config(tiny_model)
+    run(setup, tmp_path / "straight")
+    report = Notes()
+    with Trainer(setup, tmp_path / "cut", report) as trainer:
+        write = trainer.writer.log
+
+        def stop(step: int, row: Any) -> None:
+            if step == 4 and "eval/dev/n" in row:
+                raise KeyboardInterrupt
+            write(step, row)
+
+        trainer.writer.log = stop  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    assert "stopped at once" in report.said[-1]
+    assert [score.name for score in run(setup, tmp_path / "cut").after] == ["dev"]
+    assert numbers(tmp_path / "straight") == numbers(tmp_path / "cut")
+
+
 def test_rollouts_ahead_belong_to_their_checkpoint(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

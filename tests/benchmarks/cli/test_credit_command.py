@@ -8,6 +8,7 @@ import pytest
 from helpers.tiny_matrix import column, filled, tiny
 
 from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.benchmarks.microscope.sweep import Sweep
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,28 @@ def test_an_earlier_report_is_not_overwritten(
     assert "--out" in capsys.readouterr().err
     assert there.read_text() == "{}"
     assert not (tmp_path / "cache").exists()
+
+
+def test_two_calls_do_not_measure_into_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each deleted the half-way policy that the other was writing."""
+    suite = tiny()
+    layout = filled(tmp_path / "matrix", suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    column(suite, "Bandit-v0").write(layout.column_file("Bandit-v0"))
+    words = ["credit", "--matrix", str(layout.root), "--out", str(tmp_path / "out")]
+    answers: list[int] = []
+
+    def measure(*given: object) -> Sweep:
+        if not answers:
+            answers.append(-1)
+            answers.append(main(words))
+        return Sweep()
+
+    monkeypatch.setattr("turngym.benchmarks.microscope.sweep.run_sweep", measure)
+    assert main(words) == 0
+    assert answers == [-1, REFUSED]
+    assert "out is being filled by process" in capsys.readouterr().err
 
 
 def test_a_matrix_is_measured_only_where_the_reports_can_be_written(

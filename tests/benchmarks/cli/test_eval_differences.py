@@ -53,6 +53,14 @@ def earlier(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return file
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is full")
+def test_scores_are_shown_where_the_disk_is_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "--agent", "expert", *MICRO, "--out", "/dev/full"]) == REFUSED
+    printed = capsys.readouterr()
+    assert "expert" in printed.out
+    assert "the disk is full" in printed.err
+
+
 def test_later_agents_are_compared_with_the_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -250,6 +250,30 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         workers.stop()
 
 
+def test_a_second_interrupt_leaves_the_workers_to_the_next_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "idle").mkdir()
+    (tmp_path / "idle" / "worker.py").write_text("import sys; sys.stdin.read()")
+    monkeypatch.setattr(executors, "__package__", "idle")
+    workers = ProcessExecutor(2, tmp_path / "logs", environment={"PYTHONPATH": str(tmp_path)})
+    for name in ("a", "b"):
+        workers.submit(Job(out=str(tmp_path), column=name))
+    processes = [one._process for one in workers._workers if one is not None]
+    end, interrupts = executors._Worker.end, [KeyboardInterrupt]
+
+    def cut(self: executors._Worker, seconds: float) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        end(self, seconds)
+
+    monkeypatch.setattr(executors._Worker, "end", cut)
+    with pytest.raises(KeyboardInterrupt):
+        workers.stop()
+    workers.stop()
+    assert all(process.poll() is not None for process in processes)
+
+
 def test_each_worker_sees_its_gpu(tmp_path: Path) -> None:
     workers = ProcessExecutor(3, tmp_path, gpus=("0", "GPU-abc"))
     seen = [environment["CUDA_VISIBLE_DEVICES"] for environment in workers._environments]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 from pathlib import Path
 
@@ -56,6 +57,23 @@ def test_a_packed_file_gives_the_same_report(tmp_path: Path, name: str) -> None:
     assert "12.3" in written
     # packed again, from the folder or from the file itself, it has the same bytes
     assert write_packed(read_parts([packed]), tmp_path / name).read_bytes() == first
+
+
+def test_a_folder_whose_suite_was_cut_off_can_be_claimed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = tiny()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("turngym.leaderboard.schema.base.os.fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            Layout(tmp_path).claim(suite)
+    assert not Layout(tmp_path).suite_file.exists()
+    Layout(tmp_path).claim(suite)
+    assert Suite.read(Layout(tmp_path).suite_file) == suite
 
 
 def test_parts_of_one_suite_are_merged(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,29 @@ def test_a_file_in_the_place_of_the_cache_is_told(
     (tmp_path / "starters").write_text("")
     with pytest.raises(BadValueError, match=r"starters cannot be made .*Set TURNGYM_CACHE"):
         USES[2]()
+
+
+def test_a_text_of_another_account_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    assert cache_text(tmp_path / "one", lambda: "first") == "first"
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert cache_text(tmp_path / "one", lambda: "again") == "again"
+
+
+def test_an_interrupt_leaves_no_half_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(scratch: str, path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("turngym.envs.utils.disk_cache.os.replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cache_text(tmp_path / "one", lambda: "text")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

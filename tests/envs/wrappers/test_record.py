@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import multiprocessing
 from importlib import metadata
@@ -105,6 +106,22 @@ def test_abandoned_episodes_are_written_and_untouched_ones_not(tmp_path: Path) -
         (3, "running", 1),
     ]
     assert all(replay(t).same for t in written(env))
+
+
+def test_the_environment_is_closed_where_the_file_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    env, closed = recorder(tmp_path), []
+    monkeypatch.setattr("turngym.envs.wrappers.record.append_line", full)
+    monkeypatch.setattr(env.inner, "close", lambda: closed.append(1))
+    env.reset(seed=1)
+    env.step("")
+    with pytest.raises(OSError, match="No space left"):
+        env.close()
+    assert closed == [1]
 
 
 def test_a_fault_outside_the_world_is_not_replayed(tmp_path: Path) -> None:

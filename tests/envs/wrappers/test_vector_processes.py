@@ -242,6 +242,35 @@ def test_they_end_with_a_script_that_has_no_guard(tmp_path: Path) -> None:
     wait_until_gone(processes)
 
 
+KILLED = """
+from helpers.guess_worlds import FragileGuess, guess
+from turngym.envs import TextVectorEnv
+
+envs = TextVectorEnv(FragileGuess(), 2, 2)
+envs.reset(seed=1)
+print(*[worker.process.pid for worker in envs._copies._workers], flush=True)
+envs.step([guess(901), guess(901)])
+"""
+
+
+def test_a_killed_parent_ends_them_in_the_middle_of_a_step() -> None:
+    paths = os.pathsep.join(path for path in sys.path if path)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", KILLED],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    workers = [int(pid) for pid in parent.stdout.readline().split()]
+    time.sleep(0.5)  # until the step has begun
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert len(workers) == 2
+    wait_until_gone(workers)
+
+
 class Unlucky(Guess):
     """Cannot begin one episode in ten."""
 

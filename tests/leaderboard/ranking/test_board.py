@@ -394,6 +394,32 @@ def test_files_that_are_no_index(tmp_path: Path, entries: Path, suite: Suite) ->
         rebuild(tmp_path / "nowhere", tmp_path / "x.sqlite", lambda root: verdict_of(root, suite))
 
 
+def test_an_index_that_was_cut_off_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    class Cut(sqlite3.Connection):
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            if sql.startswith("PRAGMA user_version ="):
+                raise KeyboardInterrupt
+            return super().execute(sql, *given)
+
+    def cut(*given: Any, **settings: Any) -> sqlite3.Connection:
+        return connect(*given, factory=Cut, **settings)
+
+    def never(folder: Path) -> Verdict:
+        raise AssertionError(folder)
+
+    home, database = tmp_path / "entries", tmp_path / "index.sqlite"
+    home.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", cut)
+        with pytest.raises(KeyboardInterrupt):
+            rebuild(home, database, never)
+    assert rebuild(home, database, never) == read_index(database) == []
+
+
 def test_an_index_of_an_earlier_version_is_rebuilt(
     tmp_path: Path, entries: Path, suite: Suite
 ) -> None:

@@ -22,7 +22,12 @@ from turngym.envs.wrappers.season_client import SeasonClient
 from turngym.envs.wrappers.season_env import RemoteEnv
 from turngym.leaderboard.ranking.index import read_index
 from turngym.leaderboard.schema.suite import Slot, Suite
-from turngym.leaderboard.server import ServerSettings, new_token, reveal_and_replay
+from turngym.leaderboard.server import (
+    ServerSettings,
+    new_token,
+    reveal_and_replay,
+    sealed_entry,
+)
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.suites.digests import make_cell_env
 from turngym.leaderboard.suites.files import load_suite
@@ -174,6 +179,31 @@ def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
         client.step(begun["session"], 1, "b")
     with pytest.raises(EpisodeError, match="expected turn 2"):
         client.step(begun["session"], 5, "b")
+
+
+def test_a_pass_that_is_finished_twice_at_a_time_has_one_submission(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = "/api/seasons/spring"
+    write, answers = sealed_entry.write_entry, []
+    with place.client() as client:
+
+        def ask(method: str, what: str, **body: Any) -> Any:
+            answer = client.request(method, f"{season}/{what}", json=body, headers=place.headers)
+            assert answer.status_code in (200, 202), answer.text
+            return answer.json()
+
+        def late(*given: Any) -> None:
+            monkeypatch.setattr(sealed_entry, "write_entry", write)
+            answers.append(ask("POST", "finish", give_up=True))  # was here before
+            write(*given)
+
+        ask("PUT", "entry", name="ours", organisation="us", licence="MIT")
+        ask("POST", "episodes", env="WebShop-v0", request="0" * 32)
+        monkeypatch.setattr(sealed_entry, "write_entry", late)
+        answers.append(ask("POST", "finish", give_up=True))
+    assert answers[0]["id"] == answers[1]["id"]
+    assert [folder.name for folder in place.settings.uploads.iterdir()] == [answers[0]["id"]]
 
 
 def test_who_may_play_what(address: str, place: Place) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import re
 import sqlite3
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,14 @@ from helpers.server_helpers import Place, wait_for, zipped
 
 from turngym.leaderboard.entries_io.archive import unpack
 from turngym.leaderboard.ranking.board import make_boards
-from turngym.leaderboard.ranking.index import read_index
+from turngym.leaderboard.ranking.index import entries_folder, entry_folders, read_index
 from turngym.leaderboard.schema.limits import ReadLimits, ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens, verifier
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.app import make_app
 from turngym.leaderboard.server.publishing import prepare
+from turngym.leaderboard.server.store import open_database
 from turngym.leaderboard.server.submissions import find, take_next, update
 from turngym.leaderboard.suites.files import known_suites
 from turngym.leaderboard.verification.verify import verify_folder
@@ -274,6 +277,24 @@ def test_a_database_that_fails_once_does_not_stop_the_queue(
     assert (told["state"], faults) == ("accepted", [])
 
 
+def test_a_start_that_was_cut_off_copies_every_entry_the_next_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.settings.entries.rmdir()
+
+    def cut(root: Path) -> Iterator[tuple[str, Path]]:
+        yield next(entry_folders(root))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("turngym.leaderboard.server.publishing.entry_folders", cut)
+        with pytest.raises(OSError, match="No space left"):
+            prepare(place.settings)
+    prepare(place.settings)
+    names = [name for name, _ in entry_folders(place.settings.entries)]
+    assert names == [name for name, _ in entry_folders(entries_folder())]
+
+
 @pytest.mark.parametrize("header", ["", "Bearer nonsense", "Basic YTpi", "Bearer "])
 def test_no_token_no_upload(client: Any, header: str) -> None:
     answer = client.post("/api/submissions", content=b"PK", headers={"Authorization": header})
@@ -311,6 +332,19 @@ def test_size_kind_and_quota(place: Place, entry: Path, tmp_path: Path) -> None:
     daily = place.changed(uploads_per_day=1)
     with daily.client() as client:
         assert "in a day" in send(client, daily, data).json()["error"]["message"]
+
+
+def test_an_upload_that_cannot_be_queued_is_not_kept(
+    place: Place, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*given: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr("turngym.leaderboard.server.uploads.add_upload", locked)
+    data = zipped(entry, tmp_path / "good")
+    with TestClient(place.client().app, raise_server_exceptions=False) as client:
+        assert send(client, place, data).status_code == 500
+    assert not list(place.settings.uploads.iterdir())
 
 
 def test_too_many_requests(place: Place) -> None:
@@ -409,6 +443,16 @@ def test_nothing_else_is_served(client: Any, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert "<script>" not in answer.text
+
+
+def test_an_error_that_ended_the_transaction_is_told_itself(place: Place) -> None:
+    def fail() -> None:
+        with open_database(place.settings.database) as base:
+            base.execute("ROLLBACK")  # as SQLite does where a write fails
+            raise sqlite3.OperationalError("disk I/O error")
+
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        fail()
 
 
 def test_another_database_is_refused(place: Place) -> None:

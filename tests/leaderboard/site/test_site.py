@@ -6,6 +6,8 @@ import html.parser
 import itertools
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from helpers.board_helpers import verdict_of
+from helpers.processes import ends
 from helpers.site_helpers import EVIL, index_of, make_demo
 
 from turngym.envs.utils.statistics import Estimate
@@ -321,6 +324,37 @@ def test_a_sealed_suite_tells_no_task(tmp_path: Path, suite: Suite, good: Path) 
     for page in pages(settings):
         assert not any(name in page.read_text() for name in names), page
     assert not (settings.out / "environments" / "tiny-v1").exists()
+
+
+WRITER = """
+import time
+from turngym.leaderboard.site import build
+def wait(files):
+    print("begun", flush=True)
+    time.sleep(60)
+build.known_suites = wait
+build.main()
+"""
+SERVER = """
+import subprocess, sys, time
+words = ["--entries", "entries", "--index", "index.sqlite", "--out", "site"]
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1], *words])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+def test_the_process_that_writes_dies_with_its_server() -> None:
+    command = [sys.executable, "-c", SERVER, WRITER]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    child = int(server.stdout.readline())
+    assert server.stdout.readline() == "begun\n"
+    server.kill()
+    server.wait()
+    server.stdout.close()
+    assert ends(child)
 
 
 def test_formatting() -> None:

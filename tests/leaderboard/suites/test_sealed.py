@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,17 @@ from turngym.leaderboard.schema.entry import Episode
 from turngym.leaderboard.schema.suite import Cell, Suite
 from turngym.leaderboard.suites.digests import with_digests
 from turngym.leaderboard.suites.files import load_suite
-from turngym.leaderboard.suites.sealed import SeasonTerms, open_season, sealed_suite, suite_file
+from turngym.leaderboard.suites.sealed import SECRET as SECRET_FILE
+from turngym.leaderboard.suites.sealed import (
+    SeasonTerms,
+    check_revealed,
+    is_revealed,
+    open_season,
+    reveal,
+    sealed_suite,
+    season_names,
+    suite_file,
+)
 
 SECRET = "5a" * 32
 MICRO = load_suite("micro-v3")
@@ -126,6 +137,43 @@ def test_a_season_does_not_take_its_base_suites_id(tmp_path: Path) -> None:
     with pytest.raises(BadValueError, match=f"its base suite, {base.id}; choose another name"):
         open_season(tmp_path, base.name, base, SeasonTerms())
     assert not list(tmp_path.iterdir())  # the name is free still
+
+
+def test_a_season_that_was_cut_off_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = with_digests(one_task(MATH))
+    write = Path.write_text
+
+    def cut(path: Path, text: str, **settings: Any) -> int:
+        write(path, text[:20], **settings)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", cut)
+        with pytest.raises(OSError, match="No space left"):
+            open_season(tmp_path, "spring", base, SeasonTerms())
+    assert season_names(tmp_path) == []
+    open_season(tmp_path, "spring", base, SeasonTerms())  # the name is free still
+    assert season_names(tmp_path) == ["spring"]
+
+
+def test_a_reveal_that_was_cut_off_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public = open_season(tmp_path, "spring", with_digests(one_task(MATH)), SeasonTerms())
+    write = Path.write_bytes
+
+    def cut(path: Path, data: bytes) -> int:
+        if not path.name.startswith(SECRET_FILE):
+            return write(path, data)
+        write(path, data[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", cut)
+        with pytest.raises(OSError, match="No space left"):
+            reveal(tmp_path, "spring")
+    assert not is_revealed(tmp_path, "spring")
+    assert check_revealed(public, reveal(tmp_path, "spring")).id == "spring-v1"
 
 
 def test_public_seeds_stay_short_and_readable() -> None:

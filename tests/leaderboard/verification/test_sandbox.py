@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.board_helpers import edit_episodes
+from helpers.processes import ends
 
 from turngym.envs.core.errors import BadValueError, DataError
 from turngym.leaderboard.ranking.index import entries_folder
@@ -129,14 +130,6 @@ def test_the_process_dies_with_its_server() -> None:
     server.kill()
     server.wait()
     server.stdout.close()
-    while time.monotonic() < deadline and _runs(child):
-        time.sleep(0.02)
+    ended = ends(child)
     os.close(kept)
-    assert not _runs(child)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert ended

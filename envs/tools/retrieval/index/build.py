@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ....core.errors import DataError, UnknownNameError
+from ....core.errors import BadValueError, DataError, UnknownNameError
 from ....core.settings import check_integer
 from ....utils.disk_errors import disk_errors
 from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
+from ....utils.system import try_lock
 from .files import save_array, save_arrays, save_json
 from .kinds import INDEX_KINDS, load_entry
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
@@ -22,6 +24,7 @@ from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
 from .progress import Progress, ignore_progress
 
 BLOCK = 50_000
+LOCK = "build.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
         UnknownNameError: Another kind.
         BadValueError: A setting that the kind does not have, or out of range.
         DataError: A bad line, an id used twice (file and line), a full disk, or a folder that
-            holds something else.
+            holds something else or in which another process builds.
         MissingExtraError: A dense kind without its packages.
     """
     corpus, out = Path(corpus).resolve(), Path(out)
@@ -90,11 +93,13 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     checked = load_entry(entries.check)(kind, dict(settings or {}))
     plan = BuildPlan(corpus, out, kind, checked, progress)
     key = _make_key(plan, block)
-    if overwrite and (out / FILE).exists() | (out / "build.json").exists():
-        shutil.rmtree(out)
-    if (done := _find_finished(plan)) is not None:
+    if not overwrite and (done := _find_finished(plan)) is not None:
         return done
-    with disk_errors(out):
+    with disk_errors(out), _alone(out):
+        if overwrite and (out / FILE).exists() | (out / "build.json").exists():
+            _clear(out)
+        if (done := _find_finished(plan)) is not None:  # another process was faster
+            return done
         _open(out, key)
         parts = _scan(plan, block)
         count = _collect(plan, parts)
@@ -131,6 +136,39 @@ def _make_key(plan: BuildPlan, block: int) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep other builds out of a folder, where the system has locks.
+
+    Raises:
+        DataError: Another process builds there.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / LOCK
+    with path.open("ab") as file:
+        try:
+            free = try_lock(file, "building an index")
+        except BadValueError:
+            free = True
+        if not free:
+            raise DataError(
+                f"{out}: another process builds an index here; wait until it ends, or choose "
+                "another folder."
+            )
+        try:
+            yield
+        finally:
+            path.unlink()
+
+
+def _clear(out: Path) -> None:
+    for path in out.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
+
+
 def _find_finished(plan: BuildPlan) -> Manifest | None:
     """Return the existing index if it is this one."""
     if not (plan.out / FILE).exists():
@@ -164,9 +202,9 @@ def _open(out: Path, key: Mapping[str, Any]) -> None:
                 f"{', '.join(differs)}); choose another folder, or say --overwrite."
             )
         return
-    if out.exists() and any(out.iterdir()):
+    others = (p.name for p in out.iterdir() if p.name != LOCK)
+    if any(not name.startswith(".build.json-") for name in others):  # cut off in the line below
         raise DataError(f"{out}: is not empty and holds no index; choose another folder.")
-    (out / "parts").mkdir(parents=True, exist_ok=True)
     save_json(path, key)
 
 
@@ -178,6 +216,7 @@ def _scan(plan: BuildPlan, block: int) -> list[Path]:
     place, line = 0, 0
     size = plan.corpus.stat().st_size
     folder = plan.out / "parts"
+    folder.mkdir(exist_ok=True)
     for path in plan.list_parts():
         with np.load(path) as part:
             place, line = int(part["end"]), int(part["line"])

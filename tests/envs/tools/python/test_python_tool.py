@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -291,16 +292,19 @@ def test_a_process_that_does_not_start_is_a_fault_in_its_place(
         assert match in str(result)
 
 
+@pytest.mark.parametrize(
+    ("place", "error"), [("os.pipe", errno.EMFILE), ("tempfile.TemporaryFile", errno.ENOSPC)]
+)
 def test_a_machine_without_room_is_a_fault_in_its_place(
-    tool: PythonTool, monkeypatch: pytest.MonkeyPatch
+    tool: PythonTool, monkeypatch: pytest.MonkeyPatch, place: str, error: int
 ) -> None:
-    def full() -> Any:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full() -> None:
+        raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(process.tempfile, "TemporaryFile", full)
-    for result in tool(["1", "2"]):
-        assert isinstance(result, EnvFault)
-        assert "No space left on device" in str(result)
+    monkeypatch.setattr(f"turngym.envs.tools.python.process.{place}", full)
+    (result,) = tool(["1"])
+    assert isinstance(result, EnvFault)
+    assert os.strerror(error) in str(result)
 
 
 def test_a_layer_that_fails_stops_the_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,6 +189,43 @@ def test_a_full_disk_keeps_what_is_finished(
     assert len(calls) == 3 + 3 + 5
 
 
+def test_a_build_that_could_not_begin_can_be_made_again(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, value: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build_module, "save_json", full)
+        with pytest.raises(DataError, match="disk is full"):
+            build_index(corpus, tmp_path / "out")
+    (tmp_path / "out" / ".build.json-abc").touch()  # what a kill there leaves
+    assert build_index(corpus, tmp_path / "out").passages == 25
+
+
+def test_two_processes_do_not_build_in_one_folder(tmp_path: Path, corpus: Path) -> None:
+    """The second one emptied files that the first had filled, which then called them finished."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    build_index(corpus, whole, block=4)
+
+    def killed(stage: str, done: int, total: int) -> None:
+        if stage == "merging":
+            raise Stop
+
+    def at_the_last(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("merging", total - 1):
+            with pytest.raises((DataError, Stop)) as caught:
+                build_index(corpus, out, block=4, progress=killed)
+            faults.append(str(caught.value))
+
+    faults: list[str] = []
+    build_index(corpus, out, block=4, progress=at_the_last)
+    for name in ("docs.npy", "scores.npy"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    assert "another process builds an index here" in faults[0]
+    assert {p.name for p in out.iterdir()} == {p.name for p in whole.iterdir()}
+
+
 def test_a_disk_that_is_full_for_the_postings(
     tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
