@@ -250,14 +250,14 @@ def read_cells(results: str, reports: Sequence[str]) -> list[CreditCell]:
 
 
 def _noisy(row: Row, required: bool) -> list[str]:
-    """Return the measures whose truth or reference is reliable below .5.
+    """Return the measures of a row whose truth or reference is reliable below .5.
 
     Args:
         row: The recipe's.
         required: Whether a reliability that is missing counts as too low.
     """
     out = []
-    for name in MEASURES:
+    for name in filter(row.measures.__contains__, MEASURES):
         by = "reference_reliability" if name in OF_REFERENCE else "reliability"
         found = row.measures.get(by)
         if (found is None and required) or (found is not None and found.value < MIN_RELIABILITY):

@@ -110,6 +110,15 @@ def test_cosines_that_order_recipes_as_areas_do(
     assert f"{rho:.2f}" in capsys.readouterr().out
 
 
+def test_only_what_a_row_has_can_be_too_noisy(matrix: Path, tmp_path: Path) -> None:
+    """A measure that no row had was too noisy in as many cells as the truth."""
+    unsure = report(ENVS[0], dict.fromkeys(RECIPES, 0.5))
+    for row in unsure.rows:
+        row.measures["reliability"] = row.measures["reference_reliability"] = Value(value=0.3)
+    found = read_cells(str(matrix), write(tmp_path, [unsure]))
+    assert [cell.noisy for cell in found] == [["cosine_batch"]] * len(RECIPES)
+
+
 @pytest.mark.parametrize(
     ("others", "reliability"),
     [((1, 2, 3, 4), 1.0), ((2, 1, 4, 3), 0.75), ((3, 1, 4, 2), 0.0), ((3, 2, 4, 1), -1.0)],
