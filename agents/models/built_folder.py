@@ -77,8 +77,14 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
         if not there:
             os.replace(draft, folder)
         else:  # somebody may be in it
-            for path in sorted(draft.iterdir()):
-                shutil.move(path, folder / path.name)
+            try:
+                for path in sorted(draft.iterdir()):
+                    shutil.move(path, folder / path.name)
+            except BaseException:  # between two disks a move is a copy, which takes its time
+                for path in folder.iterdir():
+                    if path != Path(scratch):
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+                raise
 
 
 def seal(folder: Path, manifest: str, about: Mapping[str, Any]) -> None:

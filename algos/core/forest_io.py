@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional, get_type_hints
+from typing import IO, Annotated, Any, Optional, get_type_hints
 
 import numpy as np
 from pydantic import (
@@ -60,7 +60,7 @@ _GROUP: Any = create_model("Group", **_GROUP_ROW)
 
 def save_forest(path: Path | str, forest: Forest) -> None:
     """Write a forest's groups, one JSON object per line; an existing file is replaced."""
-    with Path(path).open("w", encoding="utf-8") as file:
+    with whole_file(Path(path)) as file:
         for group in forest.groups:
             file.write(json.dumps(group_to_json(group), ensure_ascii=False, allow_nan=False))
             file.write("\n")
@@ -80,6 +80,15 @@ def load_forest(path: Path | str) -> Forest:
             with name_damage(f"{path}, line {number}: no group of a forest"):
                 groups.append(group_from_json(json.loads(line)))
     return Forest.of(groups)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[str]]:
+    """Open a text file to write that takes its name once it is complete: others may read there."""
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8") as file:
+        yield file
+    part.replace(path)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import numpy as np
 from ...agents.rendering.token_text import TokenText
 from ...envs.core.errors import DataError
 from ..core.forest import Forest, Group, Turn
-from ..core.forest_io import group_from_json, group_to_json, name_damage
+from ..core.forest_io import group_from_json, group_to_json, name_damage, whole_file
 from ..core.protocols import Annotations, Credits, Floats, Scorer
 
 FORMAT = 1
@@ -80,7 +80,7 @@ def write_dump(path: Path, dump: RolloutDump, scorer: Scorer, tokenizer: Any) ->
     streams = {**dump.streams, "new_logprobs": scorer.logprobs(dump.forest)}
     text = TokenText(tokenizer)
     head = {"format": FORMAT, "kind": KIND, "step": dump.step, **dump.about}
-    with path.open("w", encoding="utf-8") as file:
+    with whole_file(path) as file:
         file.write(_line(head))
         for g, group in enumerate(dump.forest.groups):
             paths = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,34 @@ def test_a_folder_in_a_place_that_cannot_be_written_is_filled(
         assert out in draft.parents
         (draft / "file").write_text("x")
     assert names(out) == ["file"]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_move_that_is_cut_off_leaves_the_folder_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    out, move = tmp_path / "out", shutil.move
+    out.mkdir()
+
+    def cut(source: Path, target: Path) -> None:
+        move(source, target)
+        if source.name == "b":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill() -> None:
+        with whole_or_nothing(out) as draft:
+            for name in ("a", "b", "c"):
+                (draft / name).mkdir()
+                (draft / name / "file").write_text("x")
+
+    monkeypatch.setattr("os.access", lambda *_: beside)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "move", cut)
+        with pytest.raises(OSError, match="No space left"):
+            fill()
+    assert names(tmp_path) == ["out"]
+    fill()
+    assert [path.name for path in sorted(out.iterdir())] == ["a", "b", "c"]
 
 
 def test_a_merge_that_fails_can_be_tried_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.agents.rendering.token_text import TokenText
-from turngym.algos.core.forest import Forest
+from turngym.algos.core.forest import Forest, Group
+from turngym.algos.core.forest_io import save_forest
 from turngym.algos.core.protocols import Credits
 from turngym.algos.training.rollout_dump import first_groups, read_dump, token_pieces, write_dump
 from turngym.envs.core.errors import DataError
@@ -67,6 +69,27 @@ def test_what_was_written_comes_back(
             for turn, (obs, act) in zip(tree.turns, rows, strict=True):
                 assert [ord(c) for c in obs] == [i % 0xD800 for i in turn.obs_ids]
                 assert [ord(c) for c in act] == [i % 0xD800 for i in turn.act_ids]
+
+
+def test_a_dump_that_is_cut_off_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A viewer that looks at a run while it trains advised to delete the file."""
+    forest = Forest.of([crawled()])
+    kept = first_groups(forest, {}, credits_of(forest), len(forest.groups))
+    write_dump(tmp_path / "x.jsonl", kept, Scores(), Letters())  # type: ignore[arg-type]
+
+    def cut(group: Group) -> dict[str, Any]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for place in ("turngym.algos.training.rollout_dump", "turngym.algos.core.forest_io"):
+        monkeypatch.setattr(f"{place}.group_to_json", cut)
+    with pytest.raises(OSError, match="No space left"):
+        write_dump(tmp_path / "x.jsonl", kept, Scores(), Letters())  # type: ignore[arg-type]
+    assert plain(read_dump(tmp_path / "x.jsonl").forest) == plain(forest)
+    with pytest.raises(OSError, match="No space left"):
+        save_forest(tmp_path / "y.jsonl", forest)
+    assert not (tmp_path / "y.jsonl").exists()
 
 
 def test_only_the_first_groups_are_kept_with_their_own_streams() -> None:
