@@ -80,6 +80,8 @@ LOSSES = {
     "`sapo`": "sapo",
     "`sapo` with masked turns": "sapo masked",
     "`dppo`": "dppo",
+    "`reinforcepp`": "reinforcepp",
+    "`ppo`": "ppo",
     "`gspo`": "gspo",
     "`gspo`, ratios of turns": "gspo turn",
     "`sampo`": "sampo",
