@@ -17,14 +17,20 @@ class Renderer(ABC):
     Special tokens that an observation spells are characters: nobody but the template and the model
     opens or closes a message.
 
+    Args:
+        tokenizer: Any transformers tokenizer.
+        eos_id: See below.
+        around: What a template puts around an observation.
+
     Attributes:
         eos_id: The id that ends an action: end of text, or a chat template's end of message.
         pad_id: The id that pads rows.
     """
 
-    def __init__(self, tokenizer: Any, eos_id: int) -> None:
+    def __init__(self, tokenizer: Any, eos_id: int, around: str = "") -> None:
         self._text = TokenText(tokenizer)
-        self._spelled = SpelledTokens(tokenizer, self._text)
+        end = tokenizer.convert_ids_to_tokens(eos_id)
+        self._spelled = SpelledTokens(tokenizer, self._text, around + end)
         self.eos_id = eos_id
         self.pad_id = eos_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
         self._ends = {eos_id, int(tokenizer.eos_token_id)}

@@ -6,6 +6,7 @@ could go on as the assistant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ _MARK = "\uf8f0"
 """
 _PRIVATE_USE = 0xE000
 _ANCHOR = "a"
+_SIGN = re.compile(r"[^\w\s]")  # in marks of messages, not in words and blanks that were added
 
 
 class SpelledTokens:
@@ -24,13 +26,22 @@ class SpelledTokens:
     Args:
         tokenizer: Any transformers tokenizer; what it calls special counts.
         text: Its exact text, for what stands behind a hidden token.
+        around: What stands around messages: added tokens in it count too, as not every tokenizer
+            calls its template's marks special.
     """
 
-    def __init__(self, tokenizer: Any, text: TokenText) -> None:
+    def __init__(self, tokenizer: Any, text: TokenText, around: str = "") -> None:
         self._tokenizer = tokenizer
         self._text = text
-        found = {*tokenizer.all_special_tokens}
-        found |= {str(token.content) for token in _added(tokenizer) if token.special}
+        found, marks = {*tokenizer.all_special_tokens}, set[str]()
+        for token in _added(tokenizer):
+            word = str(token.content)
+            if token.special:
+                found.add(word)
+            elif word in around and _SIGN.search(word):
+                marks.add(word)
+        self._marks = marks - found
+        found |= marks
         # longest first: one may begin as another does
         self._words = [_MARK, *sorted(found - {""}, key=lambda word: (-len(word), word))]
         self._ids: dict[str, list[int]] = {}
@@ -58,6 +69,8 @@ class SpelledTokens:
 
     def _characters(self, word: str) -> list[int]:
         ids = self._ids.get(word)
+        if ids is None and word in self._marks:  # the tokenizer splits what it calls special alone
+            ids = self._ids[word] = [i for sign in word for i in self._text.encode(sign)]
         if ids is None:
             front = self._split(_ANCHOR)
             ids = self._split(_ANCHOR + word)

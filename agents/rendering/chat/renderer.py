@@ -9,7 +9,7 @@ from ....envs.core.errors import BadValueError, UnknownNameError
 from ..plain import Renderer, eos_of
 from .calls import Calls, form_of, from_env_call, sample_call, to_env_call, written_call
 from .proof import prove
-from .template import RULES, Around, ChatTemplate, Role
+from .template import Around, ChatTemplate, Role
 
 Observations = Literal["messages", "inline"]
 OBSERVATIONS = ("messages", "inline")
@@ -77,15 +77,14 @@ class ChatRenderer(Renderer):
     def _settle(self, tokenizer: Any, template: ChatTemplate) -> None:
         template.look()
         around = None if self._inline else template.around()
-        super().__init__(tokenizer, around.eos_id if around else end_of_message(tokenizer))
+        eos_id = around.eos_id if around else end_of_message(tokenizer)
+        super().__init__(tokenizer, eos_id, template.marks(around))
         self._template, self._around = template, around
         self.role: Role = template.role
         # inside one long message only the first action stands behind the prompt
         self._head = "" if self._inline else template.head
         self._calls: Calls = self._form_of_calls()
-        if around is None:
-            template.opening(RULES, "observation")
-        else:
+        if around is not None:
             prove(self, template, self._tools, around.eos_id)
 
     def _form_of_calls(self) -> Calls:
