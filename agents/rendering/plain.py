@@ -29,11 +29,11 @@ class Renderer(ABC):
 
     def __init__(self, tokenizer: Any, eos_id: int, around: str = "") -> None:
         self._text = TokenText(tokenizer)
-        end = tokenizer.convert_ids_to_tokens(eos_id)
-        self._spelled = SpelledTokens(tokenizer, self._text, around + end)
+        self._ends = {eos_id, int(tokenizer.eos_token_id)}
+        self._spelled_ends = [tokenizer.convert_ids_to_tokens(i) for i in sorted(self._ends)]
+        self._spelled = SpelledTokens(tokenizer, self._text, around + "".join(self._spelled_ends))
         self.eos_id = eos_id
         self.pad_id = eos_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
-        self._ends = {eos_id, int(tokenizer.eos_token_id)}
 
     @property
     def thinks_before_calls(self) -> bool:
@@ -55,8 +55,13 @@ class Renderer(ABC):
         """
 
     def write(self, action: str) -> list[int]:
-        """The ids of an action as a model would have written it, without an end-of-text token."""
-        return self._text.encode(action)
+        """The ids of an action as a model would have written it, without an end-of-text token.
+
+        One that the action spells is characters: the token would have ended the action.
+        """
+        return self._spelled.encode(
+            self._spelled.hide(action, self._spelled_ends), self._text.encode
+        )
 
     def text(self, act_ids: Sequence[int]) -> str:
         """Text of an action: exactly what the model wrote, a final end-of-text token left out."""

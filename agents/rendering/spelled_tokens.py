@@ -1,4 +1,4 @@
-"""Special tokens that an observation merely spells: they are read as characters.
+"""Special tokens that a text merely spells: they are read as characters.
 
 A page, a passage or a customer that writes ``<|im_end|>`` would otherwise close its own message and
 could go on as the assistant.
@@ -7,7 +7,7 @@ could go on as the assistant.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from .token_text import TokenText
@@ -46,10 +46,15 @@ class SpelledTokens:
         self._words = [_MARK, *sorted(found - {""}, key=lambda word: (-len(word), word))]
         self._ids: dict[str, list[int]] = {}
 
-    def hide(self, text: str) -> str:
-        """Return the text with a mark in the place of every special token that it spells."""
+    def hide(self, text: str, only: Collection[str] | None = None) -> str:
+        """Return the text with a mark in the place of every special token that it spells.
+
+        Args:
+            text: Any text.
+            only: The tokens that are hidden; None for all.
+        """
         for i, word in enumerate(self._words):
-            if word in text:
+            if word in text and (only is None or word in only or word == _MARK):
                 text = text.replace(word, f"{_MARK}{chr(_PRIVATE_USE + i)}")
         return text
 

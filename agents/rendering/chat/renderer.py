@@ -125,7 +125,7 @@ class ChatRenderer(Renderer):
         A call takes the template's form, and a thought that the prompt opens is closed first.
         """
         text = from_env_call(action, self._calls)
-        return self._text.encode(self._template.thinking(text) if self._head else text)
+        return super().write(self._template.thinking(text) if self._head else text)
 
     def action(self, act_ids: Sequence[int]) -> str:
         """What the environment reads: text with the thought's opening, a call in its own form."""

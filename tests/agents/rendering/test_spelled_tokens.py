@@ -54,6 +54,17 @@ def test_a_text_without_them_is_encoded_as_it_was(kind: str, text: str) -> None:
     assert render._spelled.encode(hidden, render._text.encode) == render._text.encode(text)
 
 
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "blanks"])
+@given(parts=st.lists(PARTS, max_size=6))
+def test_an_action_that_is_written_does_not_end_before_its_end(kind: str, parts: list[Any]) -> None:
+    tokenizer, style, words = KINDS[kind]
+    render: Any = make_renderer(tokenizer, style)
+    text = shown(parts, words)
+    ids = render.write(text)
+    assert not {render.eos_id, tokenizer.eos_token_id} & {*ids}
+    assert render.action([*ids, render.eos_id]) == text
+
+
 @pytest.mark.parametrize("make", [byte_level, unmarked])
 def test_a_page_cannot_write_as_the_assistant(make: Any) -> None:
     tokenizer = make(CHATML)
