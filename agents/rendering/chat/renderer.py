@@ -9,7 +9,7 @@ from ....envs.core.errors import BadValueError, UnknownNameError
 from ..plain import Renderer, eos_of
 from .calls import Calls, form_of, from_env_call, sample_call, to_env_call, written_call
 from .proof import prove
-from .template import Around, ChatTemplate, Role
+from .template import THINK, THOUGHT, Around, ChatTemplate, Role
 
 Observations = Literal["messages", "inline"]
 OBSERVATIONS = ("messages", "inline")
@@ -82,7 +82,8 @@ class ChatRenderer(Renderer):
         self._template, self._around = template, around
         self.role: Role = template.role
         # inside one long message only the first action stands behind the prompt
-        self._head = "" if self._inline else template.head
+        self._opened = template.head
+        self._head = "" if self._inline else self._opened
         self._calls: Calls = self._form_of_calls()
         if around is not None:
             prove(self, template, self._tools, around.eos_id)
@@ -128,8 +129,13 @@ class ChatRenderer(Renderer):
         return super().write(self._template.thinking(text) if self._head else text)
 
     def action(self, act_ids: Sequence[int]) -> str:
-        """What the environment reads: text with the thought's opening, a call in its own form."""
-        return self._head + to_env_call(self.text(act_ids), self._calls)
+        """What the environment reads: text with the thought's opening, a call in its own form.
+
+        Inside one long message that is where the action closes a thought that it did not open.
+        """
+        text = self.text(act_ids)
+        closes = self._inline and THOUGHT in text.partition(THINK)[0]
+        return (self._opened if closes else self._head) + to_env_call(text, self._calls)
 
 
 def end_of_message(tokenizer: Any) -> int:
