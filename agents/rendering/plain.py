@@ -44,6 +44,10 @@ class Renderer(ABC):
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of the first prompt."""
 
+    def quote(self, text: str) -> str:
+        """Return a text for :meth:`open`'s instructions whose special tokens are characters."""
+        return self._spelled.hide(text)
+
     @abstractmethod
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
         """Return the ids that are appended after an action.
