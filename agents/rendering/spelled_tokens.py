@@ -15,7 +15,7 @@ from .token_text import TokenText
 _MARK = "\uf8f0"
 """Stands before the number of a hidden token; a private character, hidden itself where it occurs.
 """
-_PRIVATE_USE = 0xE000
+_NUMBERS = 0xF0000  # private characters again, none of which is the mark
 _ANCHOR = "a"
 _SIGN = re.compile(r"[^\w\s]")  # in marks of messages, not in words and blanks that were added
 
@@ -55,7 +55,7 @@ class SpelledTokens:
         """
         for i, word in enumerate(self._words):
             if word in text and (only is None or word in only or word == _MARK):
-                text = text.replace(word, f"{_MARK}{chr(_PRIVATE_USE + i)}")
+                text = text.replace(word, f"{_MARK}{chr(_NUMBERS + i)}")
         return text
 
     def encode(self, text: str, encode: Callable[[str], list[int]]) -> list[int]:
@@ -68,7 +68,7 @@ class SpelledTokens:
         first, *more = text.split(_MARK)
         ids = encode(first)
         for part in more:
-            ids += self._characters(self._words[ord(part[0]) - _PRIVATE_USE])
+            ids += self._characters(self._words[ord(part[0]) - _NUMBERS])
             ids += self._text.encode(part[1:]) if len(part) > 1 else []
         return ids
 

@@ -82,3 +82,15 @@ def test_words_and_blanks_that_were_added_stay_tokens() -> None:
     ids = make_renderer(tokenizer).observe("user\n<h1>")
     assert tokenizer.convert_ids_to_tokens(ids)[4:7] == ["\n", "user", "\n"]
     assert tokenizer.convert_ids_to_tokens(ids).count("<h1>") == 1
+
+
+def test_a_tokenizer_may_have_thousands_of_them() -> None:
+    tokenizer = byte_level()
+    words = [f"<|sound_{i:04}|>" for i in range(6600)]
+    tokenizer.add_special_tokens({"additional_special_tokens": words})
+    render = make_renderer(tokenizer)
+    ids = {*tokenizer.convert_tokens_to_ids(words)}
+    for word in words[6350:6450]:
+        shown = render.observe(f"red {word} lamp")
+        assert not ids & {*shown}
+        assert render.text(shown) == f"red {word} lamp"
