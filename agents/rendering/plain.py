@@ -17,17 +17,23 @@ class Renderer(ABC):
     Special tokens that an observation spells are characters: nobody but the template and the model
     opens or closes a message.
 
+    Args:
+        tokenizer: Any transformers tokenizer.
+        eos_id: See below.
+        around: What a template puts around an observation.
+
     Attributes:
         eos_id: The id that ends an action: end of text, or a chat template's end of message.
         pad_id: The id that pads rows.
     """
 
-    def __init__(self, tokenizer: Any, eos_id: int) -> None:
+    def __init__(self, tokenizer: Any, eos_id: int, around: str = "") -> None:
         self._text = TokenText(tokenizer)
-        self._spelled = SpelledTokens(tokenizer, self._text)
+        self._ends = {eos_id, int(tokenizer.eos_token_id)}
+        self._spelled_ends = [tokenizer.convert_ids_to_tokens(i) for i in sorted(self._ends)]
+        self._spelled = SpelledTokens(tokenizer, self._text, around + "".join(self._spelled_ends))
         self.eos_id = eos_id
         self.pad_id = eos_id if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
-        self._ends = {eos_id, int(tokenizer.eos_token_id)}
 
     @property
     def thinks_before_calls(self) -> bool:
@@ -37,6 +43,10 @@ class Renderer(ABC):
     @abstractmethod
     def open(self, instructions: str, observation: str) -> list[int]:
         """Return the ids of the first prompt."""
+
+    def quote(self, text: str) -> str:
+        """Return a text for :meth:`open`'s instructions whose special tokens are characters."""
+        return self._spelled.hide(text)
 
     @abstractmethod
     def observe(self, observation: str, action: Sequence[int] = ()) -> list[int]:
@@ -49,8 +59,13 @@ class Renderer(ABC):
         """
 
     def write(self, action: str) -> list[int]:
-        """The ids of an action as a model would have written it, without an end-of-text token."""
-        return self._text.encode(action)
+        """The ids of an action as a model would have written it, without an end-of-text token.
+
+        One that the action spells is characters: the token would have ended the action.
+        """
+        return self._spelled.encode(
+            self._spelled.hide(action, self._spelled_ends), self._text.encode
+        )
 
     def text(self, act_ids: Sequence[int]) -> str:
         """Text of an action: exactly what the model wrote, a final end-of-text token left out."""

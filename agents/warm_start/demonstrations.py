@@ -187,8 +187,12 @@ def render(
     """Token ids of a dialogue; an action that no stop string ends is followed by end of text."""
     ids: list[int] = []
     acted: list[bool] = []
-    for number, (observation, action) in enumerate(talk):
-        seen = renderer.observe(observation) if number else renderer.open(instructions, observation)
+    wrote: list[int] = []
+    for observation, action in talk:
+        if ids:
+            seen = renderer.observe(observation, wrote)
+        else:
+            seen = renderer.open(instructions, observation)
         wrote = renderer.write(action)
         if not action.endswith(stop):
             wrote = [*wrote, renderer.eos_id]

@@ -367,7 +367,7 @@ class EpisodeRunner:
         context, instructions = handle.now, text_env(handle.env).instructions
         seed = seed_at(handle.seed, *handle.place, handle.turns, _DEMONSTRATION)
         shown = await demonstrate(handle.env, self.hints, seed)
-        hinted = self.renderer.open(shown + instructions, context.first)
+        hinted = self.renderer.open(self.renderer.quote(shown) + instructions, context.first)
         more = len(hinted) - len(self.renderer.open(instructions, context.first))
         here = len(context.ids) + len(context.obs_ids) + more + self.sampling.max_tokens
         return hinted if here <= self.engine.max_context else []

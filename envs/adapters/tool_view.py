@@ -12,6 +12,7 @@ from typing import Any
 from ..core.env import TextEnv
 from ..core.errors import BadValueError
 from ..mixed_tasks.env import MixedTasks
+from ..tools.action_parsing import write_call
 
 NOTE = "Act only by calling the tools; a tag or call that the rules name is written by them.\n"
 """Ends the rules of an environment that is played by tools."""
@@ -96,8 +97,7 @@ def _make_call_tool(schema: Mapping[str, Any]) -> ActionTool:
 
 
 def _write_call(name: str, arguments: Mapping[str, Any]) -> str:
-    call = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
-    return f"<{_CALL}>{call}</{_CALL}>"
+    return write_call(name, dict(arguments), _CALL)
 
 
 def _make_tag_tools(tags: list[str]) -> list[ActionTool]:

@@ -164,9 +164,7 @@ class ToolGrammar:
 
     def write(self, name: str, **arguments: Any) -> str:
         """Return the action that :meth:`parse` reads as this call."""
-        call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-        tag = next(iter(self._blocks.tags))
-        return f"<{tag}>{call}</{tag}>"
+        return write_call(name, arguments, next(iter(self._blocks.tags)))
 
     def _check_call(self, call: Any) -> ToolCall | Unreadable:
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
@@ -193,6 +191,16 @@ class ToolGrammar:
             return ToolCall(name, self.tools[name].check(arguments))
         except BadValueError as error:
             return Unreadable(str(error))
+
+
+def write_call(name: Any, arguments: Any, tag: str = "tool_call") -> str:
+    """Return a call in its tags.
+
+    A closing tag in one of its values would end it, so that its slash is written as an escape.
+    """
+    call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    inside = call.replace(f"</{tag}>", f"<\\/{tag}>")
+    return f"<{tag}>{inside}</{tag}>"
 
 
 def find_blocks(text: str, opening: str, closing: str) -> list[str]:

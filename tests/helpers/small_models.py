@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import transformers
 from helpers.chat_templates import SIGNS
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 TEXT = [
@@ -68,6 +68,17 @@ def byte_level(template: str | None = None, size: int = 420, **more: Any) -> Any
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, **settings)
     if template:
         tokenizer.chat_template = template
+    return tokenizer
+
+
+def unmarked(template: str) -> Any:
+    """A tokenizer with a chat template whose marks were added, but are not called special."""
+    inner = byte_level().backend_tokenizer
+    inner.add_tokens([AddedToken(mark, special=False) for mark in SPECIALS[template]])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>"
+    )
+    tokenizer.chat_template = template
     return tokenizer
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ....envs.core.errors import BadValueError
+from ....envs.tools.action_parsing import write_call
 from .template import ChatTemplate, Message
 
 Calls = Literal["tags", "message"]
@@ -62,9 +63,7 @@ def form_of(written: str | None) -> Calls:
 def to_env_call(text: str, form: Calls) -> str:
     """Return an action with its call in the environment's form; other actions as they are."""
     call = _read_message(text) if form == "message" else None
-    if call is None:
-        return text
-    return f"<tool_call>{json.dumps(call, ensure_ascii=False)}</tool_call>"
+    return text if call is None else write_call(**call)
 
 
 def from_env_call(action: str, form: Calls) -> str:

@@ -9,7 +9,7 @@ from ....envs.core.errors import BadValueError, UnknownNameError
 from ..plain import Renderer, eos_of
 from .calls import Calls, form_of, from_env_call, sample_call, to_env_call, written_call
 from .proof import prove
-from .template import RULES, Around, ChatTemplate, Role
+from .template import THINK, THOUGHT, Around, ChatTemplate, Role
 
 Observations = Literal["messages", "inline"]
 OBSERVATIONS = ("messages", "inline")
@@ -77,15 +77,15 @@ class ChatRenderer(Renderer):
     def _settle(self, tokenizer: Any, template: ChatTemplate) -> None:
         template.look()
         around = None if self._inline else template.around()
-        super().__init__(tokenizer, around.eos_id if around else end_of_message(tokenizer))
+        eos_id = around.eos_id if around else end_of_message(tokenizer)
+        super().__init__(tokenizer, eos_id, template.marks(around))
         self._template, self._around = template, around
         self.role: Role = template.role
         # inside one long message only the first action stands behind the prompt
-        self._head = "" if self._inline else template.head
+        self._opened = template.head
+        self._head = "" if self._inline else self._opened
         self._calls: Calls = self._form_of_calls()
-        if around is None:
-            template.opening(RULES, "observation")
-        else:
+        if around is not None:
             prove(self, template, self._tools, around.eos_id)
 
     def _form_of_calls(self) -> Calls:
@@ -126,11 +126,16 @@ class ChatRenderer(Renderer):
         A call takes the template's form, and a thought that the prompt opens is closed first.
         """
         text = from_env_call(action, self._calls)
-        return self._text.encode(self._template.thinking(text) if self._head else text)
+        return super().write(self._template.thinking(text) if self._head else text)
 
     def action(self, act_ids: Sequence[int]) -> str:
-        """What the environment reads: text with the thought's opening, a call in its own form."""
-        return self._head + to_env_call(self.text(act_ids), self._calls)
+        """What the environment reads: text with the thought's opening, a call in its own form.
+
+        Inside one long message that is where the action closes a thought that it did not open.
+        """
+        text = self.text(act_ids)
+        closes = self._inline and THOUGHT in text.partition(THINK)[0]
+        return (self._opened if closes else self._head) + to_env_call(text, self._calls)
 
 
 def end_of_message(tokenizer: Any) -> int:

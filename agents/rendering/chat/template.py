@@ -155,6 +155,16 @@ class ChatTemplate:
             )
         return Around(before, after, ends[0])
 
+    def marks(self, around: Around | None) -> str:
+        """Return what stands around an observation: of the first one, without ``around``, after it.
+
+        Raises:
+            BadValueError: The template refuses a first prompt.
+        """
+        if around is not None:
+            return around.before + around.after
+        return self.opening(RULES, SHOWN).rpartition(SHOWN)[2]
+
     def written(self, message: Message) -> str:
         """Return what a model writes after the first prompt for the template to read this message.
 

@@ -167,6 +167,25 @@ def test_inline_observations_go_on_in_the_assistant_s_message() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("template", "said", "read"),
+    [
+        (THINKING, "a lamp\n</think>\n\nHello", "<think>\na lamp\n</think>\n\nHello"),
+        (THINKING, "<think>a lamp</think>Hello", "<think>a lamp</think>Hello"),
+        (THINKING, "Hello", "Hello"),
+        (CHATML, "a lamp</think>Hello", "a lamp</think>Hello"),
+    ],
+)
+def test_inline_a_thought_that_the_prompt_opened_is_read_as_one(
+    template: str, said: str, read: str
+) -> None:
+    tokenizer = byte_level(template)
+    render = make_renderer(tokenizer, observations="inline")
+    act = tokenizer.encode(said, add_special_tokens=False)
+    assert render.action(act) == read
+    assert render.text(act) == said
+
+
 def test_system_message_and_its_refusal() -> None:
     tokenizer = byte_level(CHATML)
     opened = make_renderer(tokenizer, system=True).open("rules", "question")

@@ -2,12 +2,13 @@
 
 import gymnasium as gym
 import pytest
+from helpers.small_models import CHATML, byte_level
 
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.models.tokenizer import train_tokenizer
-from turngym.agents.rendering.factory import PlainRenderer
+from turngym.agents.rendering.factory import PlainRenderer, make_renderer
 from turngym.agents.scripted import closed
-from turngym.agents.warm_start.demonstrations import Demonstrator
+from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange, render
 from turngym.agents.warm_start.settings import starter_settings
 from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
@@ -55,6 +56,22 @@ def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
         for end in ends:
             text = tokenizer.decode(shown.ids[: end + 1])
             assert shown.ids[end] == renderer.eos_id or text.endswith(tuple(world.stop))
+
+
+def test_a_message_that_an_action_closes_is_not_closed_again():
+    tokenizer = byte_level(CHATML)
+    talk = [Exchange("go", "<answer>"), Exchange("a lamp", "hello"), Exchange("a door", "bye")]
+    shown = render(talk, "Rules. ", ("<answer>",), make_renderer(tokenizer))
+    dialogue = [
+        {"role": role, "content": text}
+        for observation, action in talk
+        for role, text in (("user", observation), ("assistant", action))
+    ]
+    dialogue[0]["content"] = "Rules. go"
+    whole = tokenizer.apply_chat_template(dialogue, tokenize=False)
+    assert tokenizer.decode(shown.ids) == whole.rstrip("\n")
+    acted = [i for i, is_act in zip(shown.ids, shown.acted, strict=True) if is_act]
+    assert tokenizer.decode(acted) == "<answer>hello<|im_end|>bye<|im_end|>"
 
 
 @pytest.mark.parametrize("env_id", ["Game24-v0", "ScienceWorld-v0"])

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from turngym.agents.models.random_init import BlankSettings, blank_model
+from turngym.agents.models.tokenizer import EOS
 from turngym.agents.scripted import text_env
 from turngym.algos.core.privileged import ContextLogprobs
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
+from turngym.algos.rollouts import episode_runner
 from turngym.algos.rollouts.expert_hints import CLOSING, OPENING, demonstrate
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
@@ -119,6 +121,19 @@ def test_turns_hold_what_the_teacher_sees_and_the_policy_does_not(
     shifts = np.concatenate(own) - np.concatenate(behind)
     assert row["loss/teacher_kl_nats"] == pytest.approx(float(shifts.mean()), abs=1e-3)
     assert row["loss/distill_dropped_frac"] == 0.0
+
+
+def test_a_demonstration_that_spells_the_end_of_text_does_not_end_it(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def quotes(*_: Any) -> str:
+        return f"{OPENING}a {EOS} b{CLOSING}"
+
+    monkeypatch.setattr(episode_runner, "demonstrate", quotes)
+    with Trainer(setup(model, "opsd"), tmp_path / "run") as trainer:
+        forest = trainer.pipeline.call(lambda: trainer._play(1)).played.trained
+        prompts = [turn.hinted_prompt for path in forest for turn in forest.turns(path)]
+        assert all(len(ids) and trainer.renderer.eos_id not in ids for ids in prompts)
 
 
 def test_nobody_demonstrates_where_nobody_asks(model: str, tmp_path: Path) -> None:

@@ -119,6 +119,14 @@ def test_a_call_is_read_with_its_defaults() -> None:
     assert TOOLS.stop == ("</tool_call>",)
 
 
+@pytest.mark.parametrize("value", ["a </tool_call> b", '</tool_call>"}', "<\\/tool_call>", "</b>"])
+def test_a_closing_tag_in_a_value_does_not_end_the_call(value: str) -> None:
+    written = TOOLS.write("cancel", order_id=value, count=2)
+    assert TOOLS.parse(written) == ToolCall("cancel", {"order_id": value, "count": 2})
+    assert written.count("</tool_call>") == 1
+    assert ("</b>" in written) == (value == "</b>")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

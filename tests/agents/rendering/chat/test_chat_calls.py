@@ -57,6 +57,14 @@ def test_every_kind_plays_a_world_with_tools(template: str) -> None:
     assert GRAMMAR.parse(render.action(ids)) == WANTED
 
 
+def test_a_call_whose_value_spells_a_closing_tag_is_read() -> None:
+    render = make_renderer(byte_level(LLAMA32), tools=[TOOL])
+    said = '{"name": "look", "parameters": {"thing": "a </tool_call> b"}}'
+    action = render.action(render.write(said))
+    assert GRAMMAR.parse(action) == ToolCall("look", {"thing": "a </tool_call> b"})
+    assert render.text(render.write(action)) == said
+
+
 def test_tools_are_shown_in_the_prompt() -> None:
     tokenizer = byte_level(HERMES)
     shown = tokenizer.decode(make_renderer(tokenizer, tools=[TOOL]).open("", "go"))
