@@ -185,8 +185,11 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Start an episode; one that was running is written as abandoned."""
-        self._write()
+        """Start an episode; one that was running is written as abandoned.
+
+        It goes on, and is not written yet, where no other one can be started.
+        """
+        abandoned = self._unwritten()
         observation, info = self.env.reset(seed=seed, options=options)
         self._reset = {
             "seed": None if seed is None else int(seed),
@@ -195,6 +198,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         self._steps, self._metrics = [], {}
         self._first_chain = extend_chain("", self.inner.instructions, observation)
         self._open = True
+        self._append(abandoned)
         return observation, info
 
     def open_session(self, key: str) -> tuple[str, dict[str, Any]]:
@@ -232,8 +236,10 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
 
     def close(self) -> None:
         """Write an episode that was running, and close the environment."""
-        self._write()
-        super().close()
+        try:
+            self._write()
+        finally:
+            super().close()
 
     def fork_wrapper(self, inner: gym.Env[str, str]) -> RecordEpisodes:
         """Return a recorder around the copy; both write whole episodes to the same file."""
@@ -270,9 +276,15 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         )
 
     def _write(self) -> None:
-        if self._open and self._steps and self.path is not None:
-            append_line(self.path, self.transcript.to_json())
+        self._append(self._unwritten())
         self._open = False
+
+    def _unwritten(self) -> Transcript | None:
+        return self.transcript if self._open and self._steps and self.path is not None else None
+
+    def _append(self, transcript: Transcript | None) -> None:
+        if transcript is not None and self.path is not None:
+            append_line(self.path, transcript.to_json())
 
 
 def read_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:

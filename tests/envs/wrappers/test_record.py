@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs import fork, read_transcripts, replay
-from turngym.envs.core.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.wrappers.record import RecordEpisodes, Transcript, append_line, get_versions
 
@@ -105,6 +105,33 @@ def test_abandoned_episodes_are_written_and_untouched_ones_not(tmp_path: Path) -
         (3, "running", 1),
     ]
     assert all(replay(t).same for t in written(env))
+
+
+def test_an_episode_that_a_refused_reset_leaves_running_is_written_whole(tmp_path: Path) -> None:
+    env = recorder(tmp_path)
+    env.reset(seed=4, options={"split": "dev", "task": 3})
+    env.step(guess(301))
+    with pytest.raises(UnknownNameError, match="split"):
+        env.reset(options={"split": "dve"})
+    env.step(guess(309))
+    (transcript,) = written(env)
+    assert (transcript.status, len(transcript.steps)) == ("solved", 2)
+    assert replay(transcript).same
+
+
+def test_an_environment_is_closed_also_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = recorder(tmp_path)
+    closed: list[str] = []
+    monkeypatch.setattr(env.unwrapped, "close", lambda: closed.append("inner"))
+    env.reset(seed=1)
+    env.step("")
+    assert env.path is not None
+    env.path.mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        env.close()
+    assert closed == ["inner"]
 
 
 def test_a_fault_outside_the_world_is_not_replayed(tmp_path: Path) -> None:
