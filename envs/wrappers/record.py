@@ -115,7 +115,10 @@ class Transcript:
             ValueError: Not JSON.
             BadValueError: Another layout, or a field missing, unknown or of another type.
         """
-        data = json.loads(line)
+        try:
+            data = json.loads(line)
+        except RecursionError:
+            raise ValueError("the JSON is nested too deeply") from None
         found = data.get("format") if isinstance(data, dict) else None
         if found != FORMAT:
             raise BadValueError(f"not a transcript of format {FORMAT} (found {found!r})")

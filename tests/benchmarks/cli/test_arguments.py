@@ -19,6 +19,7 @@ from turngym.benchmarks.cli.arguments import (
     refuse_empty,
     refuse_others,
     refuse_without,
+    values,
 )
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
@@ -127,6 +128,11 @@ def test_an_empty_place_is_named_as_the_help_names_it(capsys: pytest.CaptureFixt
     ):
         assert main(words) == REFUSED
         assert says in capsys.readouterr().err
+
+
+def test_a_value_that_is_no_json_is_text() -> None:
+    words = ["a=[1]", "b=[1", f"c={'[' * 9999}"]
+    assert values(words, "--env-arg") == {"a": [1], "b": "[1", "c": "[" * 9999}
 
 
 @pytest.mark.parametrize("word", ["--env.", "--env.=1", "--recipe."])

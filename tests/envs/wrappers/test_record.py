@@ -345,7 +345,7 @@ def test_bad_lines_are_named_by_file_and_line(
         list(read_transcripts(path))
 
 
-@pytest.mark.parametrize("line", ["not json", "[1]", "3", "{}"])
+@pytest.mark.parametrize("line", ["not json", "[1]", "3", "{}", "[" * 9999])
 def test_other_files_are_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "x").write_text(line + "\n")
     with pytest.raises(DataError, match="x, line 1"):
