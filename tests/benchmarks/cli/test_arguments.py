@@ -92,6 +92,23 @@ def test_output_paths_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["eval", "--env", "Bandit-v0", "--n", "1", "--agent", "random", "--out"],
+        ["play", "Bandit-v0", "--agent", "random", "--out"],
+        ["eval", "--env", "Bandit-v0", "--n", "1", "--agent"],
+        ["view"],
+        ["curves"],
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "x" * 300]) == REFUSED
+    assert "cannot be used (File name too long)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("command", "option"),
     [
         (Command(env="x", out=""), "--out"),
