@@ -248,7 +248,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
             row = json.loads(line)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if number == len(lines) and not line.endswith("\n"):
                 break
             raise DataError(f"{path}, line {number}: expected a JSON object ({error}).") from error
@@ -266,7 +266,7 @@ def read_json(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path} does not exist; the run directory is incomplete.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}: not readable as JSON ({error}); the file was cut or damaged. Restore it, or "
             "start a new run in another folder."

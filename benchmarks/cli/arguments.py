@@ -266,7 +266,7 @@ def bind_socket(host: str, port: int, command: str) -> socket.socket:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"None": None, "True": True, "False": False}.get(text, text)
 
 

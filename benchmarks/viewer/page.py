@@ -293,7 +293,7 @@ def tool_calls(action: str) -> list[Call]:
 def _from_json(text: str) -> Call:
     try:
         call = json.loads(text)
-    except ValueError:  # invalid JSON of the model, shown as it is
+    except (ValueError, RecursionError):  # invalid JSON of the model, shown as it is
         return Call(tool="tool_call", args=text.strip())
     if not isinstance(call, dict):
         return Call(tool="tool_call", args=text.strip())

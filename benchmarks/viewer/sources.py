@@ -194,7 +194,7 @@ def _first_line(path: Path) -> dict[str, Any]:
         head = json.loads(line)
         if not isinstance(head, dict):
             raise ValueError(f"a {type(head).__name__}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}, line 1: not a JSON object ({error}); expected a .jsonl file of rollouts or "
             "recorded episodes."

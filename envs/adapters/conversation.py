@@ -83,6 +83,8 @@ class Conversation:
     def start(self, row: Mapping[str, Any]) -> str:
         """Start the episode of a row and return the complete first prompt.
 
+        An episode that runs goes on where a start fails, with what it has earned.
+
         Args:
             row: ``split``, ``task`` (id or index) and ``seed``, as :func:`task_rows` makes them;
                 a missing one is drawn. Other keys are the trainer's and are ignored.
@@ -91,9 +93,8 @@ class Conversation:
             BadValueError: The row is of another environment (``env_id``, ``settings``).
         """
         self._check(row)
-        self.terms = {}
         observation, info = self._played.reset(seed=row.get("seed"), options=get_reset_options(row))
-        self._info = cast("Info", info)
+        self._info, self.terms = cast("Info", info), {}
         return self.env.instructions + observation
 
     def _check(self, row: Mapping[str, Any]) -> None:

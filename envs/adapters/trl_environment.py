@@ -124,8 +124,9 @@ class _Facade:
 
     def reset(self, **row: Any) -> str:
         """Start the episode of a row; the text goes to the end of the last message."""
+        prompt = self._game.start(row)
         self._broken = False
-        return self._game.start(row)
+        return prompt
 
     def _act(self, action: str) -> str:
         try:

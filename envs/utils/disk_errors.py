@@ -14,7 +14,14 @@ from ..core.errors import DataError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DENIED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG)
-BARRED = (*DENIED, errno.EISDIR, errno.ENOTDIR, errno.EEXIST)
+BARRED = (
+    *DENIED,
+    errno.EISDIR,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+)
 _NEARLY_FULL = 2**20
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
 _ADVICE = (

@@ -115,7 +115,10 @@ class Transcript:
             ValueError: Not JSON.
             BadValueError: Another layout, or a field missing, unknown or of another type.
         """
-        data = json.loads(line)
+        try:
+            data = json.loads(line)
+        except RecursionError:
+            raise ValueError("the JSON is nested too deeply") from None
         found = data.get("format") if isinstance(data, dict) else None
         if found != FORMAT:
             raise BadValueError(f"not a transcript of format {FORMAT} (found {found!r})")
@@ -185,8 +188,11 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Start an episode; one that was running is written as abandoned."""
-        self._write()
+        """Start an episode; one that was running is written as abandoned.
+
+        It goes on, and is not written yet, where no other one can be started.
+        """
+        abandoned = self._unwritten()
         observation, info = self.env.reset(seed=seed, options=options)
         self._reset = {
             "seed": None if seed is None else int(seed),
@@ -195,6 +201,7 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         self._steps, self._metrics = [], {}
         self._first_chain = extend_chain("", self.inner.instructions, observation)
         self._open = True
+        self._append(abandoned)
         return observation, info
 
     def open_session(self, key: str) -> tuple[str, dict[str, Any]]:
@@ -272,9 +279,15 @@ class RecordEpisodes(gym.Wrapper[str, str, str, str], gym.utils.RecordConstructo
         )
 
     def _write(self) -> None:
-        if self._open and self._steps and self.path is not None:
-            append_line(self.path, self.transcript.to_json())
+        self._append(self._unwritten())
         self._open = False
+
+    def _unwritten(self) -> Transcript | None:
+        return self.transcript if self._open and self._steps and self.path is not None else None
+
+    def _append(self, transcript: Transcript | None) -> None:
+        if transcript is not None and self.path is not None:
+            append_line(self.path, transcript.to_json())
 
 
 def read_transcripts(path: str | os.PathLike[str]) -> Iterator[Transcript]:

@@ -102,9 +102,10 @@ def test_the_same_weights_in_another_folder_are_the_same_run(tmp_path: Path) -> 
 def test_a_cut_configuration_is_a_clear_error(tmp_path: Path) -> None:
     RunDir(tmp_path, CONFIG).close()
     path = tmp_path / "config.json"
-    path.write_text(path.read_text()[:30])
-    with pytest.raises(DataError, match=r"config\.json: not readable as JSON"):
-        RunDir(tmp_path, CONFIG)
+    for damaged in (path.read_text()[:30], "[" * 100_000):
+        path.write_text(damaged)
+        with pytest.raises(DataError, match=r"config\.json: not readable as JSON"):
+            RunDir(tmp_path, CONFIG)
 
 
 def test_second_holder_in_one_process_is_refused(tmp_path: Path) -> None:
@@ -170,9 +171,10 @@ def test_a_cut_last_line_is_tolerated_and_a_broken_one_before_it_is_not(tmp_path
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 1}\n{"step": 2}\n{"ste')
     assert [r["step"] for r in read_metrics(path)] == [1, 2]
-    path.write_text('{"step": 1}\n{"ste\n{"step": 3}\n')
-    with pytest.raises(DataError, match="line 2"):
-        read_metrics(path)
+    for broken in ('{"ste', "[" * 9999):
+        path.write_text(f'{{"step": 1}}\n{broken}\n{{"step": 3}}\n')
+        with pytest.raises(DataError, match="line 2"):
+            read_metrics(path)
 
 
 def test_metrics_cut_below_the_checkpoint_are_an_error(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from turngym.benchmarks.cli.arguments import (
     refuse_empty,
     refuse_others,
     refuse_without,
+    values,
 )
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
@@ -91,6 +92,23 @@ def test_output_paths_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["eval", "--env", "Bandit-v0", "--n", "1", "--agent", "random", "--out"],
+        ["play", "Bandit-v0", "--agent", "random", "--out"],
+        ["eval", "--env", "Bandit-v0", "--n", "1", "--agent"],
+        ["view"],
+        ["curves"],
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "x" * 300]) == REFUSED
+    assert "cannot be used (File name too long)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("command", "option"),
     [
         (Command(env="x", out=""), "--out"),
@@ -127,6 +145,11 @@ def test_an_empty_place_is_named_as_the_help_names_it(capsys: pytest.CaptureFixt
     ):
         assert main(words) == REFUSED
         assert says in capsys.readouterr().err
+
+
+def test_a_value_that_is_no_json_is_text() -> None:
+    words = ["a=[1]", "b=[1", f"c={'[' * 9999}"]
+    assert values(words, "--env-arg") == {"a": [1], "b": "[1", "c": "[" * 9999}
 
 
 @pytest.mark.parametrize("word", ["--env.", "--env.=1", "--recipe."])

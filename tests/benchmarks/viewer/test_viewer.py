@@ -170,6 +170,7 @@ def test_forests_without_numbers_are_shown_with_a_note(tmp_path: Path) -> None:
         ),
         ("<tool_call>{broken</tool_call>", [("tool_call", "{broken")]),
         ("<tool_call>[1]</tool_call>", [("tool_call", "[1]")]),
+        (f"<tool_call>{'[' * 9999}</tool_call>", [("tool_call", "[" * 9999)]),
         ("[Search] a\n[Expand] 2 b[StopExpand]", [("Search", "a"), ("Expand", "2 b")]),
         ("click[buy now]", [("click", "buy now")]),
         ("<python> print(1)", [("python", "print(1)")]),
@@ -241,6 +242,7 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "song.jsonl").write_text('{"title": "la"}\n')
     (tmp_path / "noise.jsonl").write_text("la la\n")
     (tmp_path / "old.jsonl").write_text('{"format": 0, "env_id": "x"}\n')
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
     (tmp_path / "nothing.jsonl").touch()
     root = write_run(tmp_path / "run", steps=(1,))
     for words, message in (
@@ -250,6 +252,7 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["view", str(tmp_path / "new")], "has no rollouts"),
         (["view", str(tmp_path / "song.jsonl")], "line 1: neither rollouts nor a forest"),
         (["view", str(tmp_path / "noise.jsonl")], "line 1: not a JSON object"),
+        (["view", str(tmp_path / "deep.jsonl")], "line 1: not a JSON object"),
         (["view", str(tmp_path / "old.jsonl")], "not a transcript of format 1 (found 0)"),
         (["view", str(root), "--limit", "0"], "--limit is 0"),
         (["view", str(root), "--limit", "0.0001"], "larger --limit"),

@@ -85,6 +85,19 @@ def test_a_broken_world_has_no_score() -> None:
         talk.act("<search> x </search>")
 
 
+def test_an_episode_keeps_what_it_earned_when_another_cannot_be_started() -> None:
+    direct = played("ScienceWorld-v0")
+    talk = Conversation("ScienceWorld-v0", MICRO, where="test")
+    talk.start(direct.row)
+    assert talk.act(direct.actions[0]).reward > 0
+    with pytest.raises(UnknownNameError, match="split"):
+        talk.start({"split": "dve"})
+    for action in direct.actions[1:]:
+        talk.act(action)
+    assert talk.total == pytest.approx(direct.total)
+    assert talk.terms == pytest.approx(direct.terms)
+
+
 def test_bad_settings_and_calls_out_of_order() -> None:
     with pytest.raises(BadValueError, match="no JSON"):
         Conversation("Game24-v0", "{size", where="test")

@@ -28,7 +28,7 @@ from turngym.envs.adapters.trl_environment import (
     term_reward,
     trl_rows,
 )
-from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError
+from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 
 
 def tools_of(environment: Any) -> list[str]:
@@ -108,6 +108,9 @@ def test_a_broken_world_gives_no_reward_until_the_next_reset() -> None:
         environment.search(query="x")
     assert environment.get_reward() is None
     assert term_reward("outcome")([environment]) == [None]
+    with pytest.raises(UnknownNameError, match="split"):
+        environment.reset(split="dve")
+    assert environment.get_reward() is None
     environment._game.talk.env.play = play
     environment.reset(**row)
     assert environment.get_reward() == 0.0

@@ -27,7 +27,10 @@ def test_a_full_disk(number: int) -> None:
         raise failing(number)
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG])
+@pytest.mark.parametrize(
+    "number",
+    [errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG, errno.ENAMETOOLONG, errno.ELOOP],
+)
 def test_a_folder_that_cannot_be_written(number: int) -> None:
     with (
         pytest.raises(DataError, match=rf"^a/b: cannot be used \({os.strerror(number)}\)\.$"),

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turngym.envs import fork, read_transcripts, replay
-from turngym.envs.core.errors import BadValueError, DataError
+from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
 from turngym.envs.wrappers.record import RecordEpisodes, Transcript, append_line, get_versions
 
@@ -122,6 +122,18 @@ def test_the_environment_is_closed_where_the_file_cannot_be_written(
     with pytest.raises(OSError, match="No space left"):
         env.close()
     assert closed == [1]
+
+
+def test_an_episode_that_a_refused_reset_leaves_running_is_written_whole(tmp_path: Path) -> None:
+    env = recorder(tmp_path)
+    env.reset(seed=4, options={"split": "dev", "task": 3})
+    env.step(guess(301))
+    with pytest.raises(UnknownNameError, match="split"):
+        env.reset(options={"split": "dve"})
+    env.step(guess(309))
+    (transcript,) = written(env)
+    assert (transcript.status, len(transcript.steps)) == ("solved", 2)
+    assert replay(transcript).same
 
 
 def test_a_fault_outside_the_world_is_not_replayed(tmp_path: Path) -> None:
@@ -335,7 +347,7 @@ def test_bad_lines_are_named_by_file_and_line(
         list(read_transcripts(path))
 
 
-@pytest.mark.parametrize("line", ["not json", "[1]", "3", "{}"])
+@pytest.mark.parametrize("line", ["not json", "[1]", "3", "{}", "[" * 9999])
 def test_other_files_are_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "x").write_text(line + "\n")
     with pytest.raises(DataError, match="x, line 1"):
