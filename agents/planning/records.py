@@ -113,7 +113,7 @@ def _list(text: str, place: Path) -> list[Any]:
 def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise DataError(f"{where}: not JSON ({fault}).") from fault
 
 

@@ -86,7 +86,10 @@ class Batcher:
         while self._waiting:
             await self._company()
             batch = self._next()
-            answers = await loop.run_in_executor(self._thread, self._together, batch)
+            try:
+                answers = await loop.run_in_executor(self._thread, self._together, batch)
+            except RuntimeError as fault:  # closed
+                answers = [fault] * len(batch)
             for waiting, answer in zip(batch, answers, strict=True):
                 if waiting.answer.done():  # who asked is gone
                     continue
@@ -128,7 +131,7 @@ class Batcher:
             found = self._search(queries, batch[0].k)
         except Exception as fault:  # noqa: BLE001 - whatever a retriever raises goes to who asked
             if len(batch) == 1:
-                return [fault]
+                return [_raisable(fault)]
             return [self._together([waiting])[0] for waiting in batch]
         answers: list[Found | Exception] = []
         start = 0
@@ -150,3 +153,12 @@ class Batcher:
                 )
             found += hits
         return found
+
+
+def _raisable(fault: Exception) -> Exception:
+    """Return a fault that a future takes: not ``StopIteration``, which would end who waits."""
+    if not isinstance(fault, StopIteration):
+        return fault
+    named = RuntimeError("the retriever raised StopIteration")
+    named.__cause__ = fault
+    return named

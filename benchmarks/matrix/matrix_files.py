@@ -350,7 +350,7 @@ def read_lines(path: Path) -> list[str]:
 def _object(line: str, where: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON ({error}); the file was cut or damaged.") from error
     if not isinstance(found, dict):
         raise DataError(f"{where}: expected a JSON object.")

@@ -103,7 +103,8 @@ def test_bad_files(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     with pytest.raises(DataError, match="cannot be read"):
         read_pairs(path)
-    for text, message in (("", "no pair"), ("{", "line 1: not JSON"), ("[1]", "record 1")):
+    deep = "[" * 10**5, "not JSON"
+    for text, message in (("", "no pair"), ("{", "line 1: not JSON"), deep, ("[1]", "record 1")):
         path.write_text(text)
         with pytest.raises(DataError, match=message):
             read_pairs(path)

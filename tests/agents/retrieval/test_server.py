@@ -236,6 +236,33 @@ def test_who_leaves_does_not_stop_the_others(shelf: Shelf) -> None:
     batcher.close()
 
 
+@pytest.mark.parametrize("fault", [StopIteration(), KeyError("b")])
+def test_a_request_that_breaks_leaves_the_others_of_its_batch(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    search = shelf.search
+
+    def breaking(queries: Sequence[str], k: int) -> list[list[Hit]]:
+        if "b" in queries:
+            raise fault
+        return search(queries, k)
+
+    monkeypatch.setattr(shelf, "search", breaking)
+    batcher = Batcher(shelf, max_wait_ms=5, max_batch=8)
+
+    async def ask() -> list[Any]:
+        asked = asyncio.gather(*(batcher.find([q], 1) for q in "abc"), return_exceptions=True)
+        answers = await asyncio.wait_for(asked, 30)
+        batcher.close()
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            await asyncio.wait_for(batcher.find(["a"], 1), 30)
+        return answers
+
+    first, broken, last = asyncio.run(ask())
+    assert (first[0][0].id, last[0][0].id) == ("a0", "c0")
+    assert isinstance(broken, KeyError | RuntimeError)
+
+
 def test_refused_settings(shelf: Shelf) -> None:
     for settings in (
         {"default_k": 0},

@@ -123,6 +123,7 @@ def test_damaged_files_name_the_place(tmp_path: Path) -> None:
     for number, line, says in (
         (0, "{}", "line 1 has format None"),
         (1, lines[1][:40], "line 2: not JSON"),
+        (1, "[" * 10**5, "line 2: not JSON"),
         (2, "[]", "line 3: expected a JSON object"),
         (2, '{"kind": "cel", "result": {}}', "line 3: kind 'cel'"),
         (1, lines[1].replace('"column":"Bandit-v0"', '"column":1'), "line 2: column"),
