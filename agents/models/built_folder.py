@@ -77,13 +77,14 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
         if not there:
             os.replace(draft, folder)
         else:  # somebody may be in it
+            begun: list[Path] = []
             try:
                 for path in sorted(draft.iterdir()):
-                    shutil.move(path, folder / path.name)
+                    begun.append(folder / path.name)
+                    shutil.move(path, begun[-1])
             except BaseException:  # between two disks a move is a copy, which takes its time
-                for path in folder.iterdir():
-                    if path != Path(scratch):
-                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+                for path in begun:  # nothing that somebody else has written meanwhile
+                    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                 raise
 
 

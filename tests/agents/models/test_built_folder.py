@@ -72,7 +72,7 @@ def test_a_folder_in_a_place_that_cannot_be_written_is_filled(
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_a_move_that_is_cut_off_leaves_the_folder_empty(
+def test_a_move_that_is_cut_off_leaves_the_folder_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
 ) -> None:
     out, move = tmp_path / "out", shutil.move
@@ -81,6 +81,7 @@ def test_a_move_that_is_cut_off_leaves_the_folder_empty(
     def cut(source: Path, target: Path) -> None:
         move(source, target)
         if source.name == "b":
+            (out / "other").write_text("somebody else's")
             raise OSError(errno.ENOSPC, "No space left on device")
 
     def fill() -> None:
@@ -94,9 +95,10 @@ def test_a_move_that_is_cut_off_leaves_the_folder_empty(
         patch.setattr(shutil, "move", cut)
         with pytest.raises(OSError, match="No space left"):
             fill()
-    assert names(tmp_path) == ["out"]
+    assert [path.name for path in out.iterdir()] == ["other"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
     fill()
-    assert [path.name for path in sorted(out.iterdir())] == ["a", "b", "c"]
+    assert [path.name for path in sorted(out.iterdir())] == ["a", "b", "c", "other"]
 
 
 def test_a_merge_that_fails_can_be_tried_again(
