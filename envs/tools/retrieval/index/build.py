@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -145,20 +146,32 @@ def _alone(out: Path) -> Iterator[None]:
     """
     out.mkdir(parents=True, exist_ok=True)
     path = out / LOCK
-    with path.open("ab") as file:
-        try:
-            free = try_lock(file, "building an index")
-        except BadValueError:
-            free = True
-        if not free:
-            raise DataError(
-                f"{out}: another process builds an index here; wait until it ends, or choose "
-                "another folder."
-            )
-        try:
-            yield
-        finally:
-            path.unlink()
+    while True:
+        with path.open("ab") as file:
+            try:
+                free = try_lock(file, "building an index")
+            except BadValueError:
+                free = True
+            if not free:
+                raise DataError(
+                    f"{out}: another process builds an index here; wait until it ends, or choose "
+                    "another folder."
+                )
+            if not _is_at(file, path):  # its owner has ended and deleted it
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Tell whether an open file is the one that others find at a path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _clear(out: Path) -> None:
