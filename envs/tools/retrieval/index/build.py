@@ -15,6 +15,7 @@ import numpy as np
 
 from ....core.errors import BadValueError, DataError, UnknownNameError
 from ....core.settings import check_integer
+from ....utils.disk_cache import make_folder
 from ....utils.disk_errors import disk_errors
 from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
 from ....utils.system import try_lock
@@ -80,7 +81,8 @@ def build_index(  # noqa: PLR0913 - what the command line takes
 
     Raises:
         UnknownNameError: Another kind.
-        BadValueError: A setting that the kind does not have, or out of range.
+        BadValueError: A setting that the kind does not have, or out of range; or `out` cannot be a
+            folder.
         DataError: A bad line, an id used twice (file and line), a full disk, or a folder that
             holds something else or in which another process builds.
         MissingExtraError: A dense kind without its packages.
@@ -144,7 +146,7 @@ def _alone(out: Path) -> Iterator[None]:
     Raises:
         DataError: Another process builds there.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     path = out / LOCK
     while True:
         with path.open("ab") as file:
