@@ -67,6 +67,14 @@ class Renderer(ABC):
             self._spelled.hide(action, self._spelled_ends), self._text.encode
         )
 
+    def write_ended(self, action: str, stop: tuple[str, ...]) -> list[int]:
+        """The ids of an action with its end: end of text where no stop string ends what is written.
+
+        A call that is a whole message ends as such, whatever the environment's own form ends with.
+        """
+        ids = self.write(action)
+        return ids if self.text(ids).endswith(stop) else [*ids, self.eos_id]
+
     def text(self, act_ids: Sequence[int]) -> str:
         """Text of an action: exactly what the model wrote, a final end-of-text token left out."""
         ids = list(act_ids)

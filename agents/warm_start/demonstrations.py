@@ -193,9 +193,7 @@ def render(
             seen = renderer.observe(observation, wrote)
         else:
             seen = renderer.open(instructions, observation)
-        wrote = renderer.write(action)
-        if not action.endswith(stop):
-            wrote = [*wrote, renderer.eos_id]
+        wrote = renderer.write_ended(action, stop)
         ids += seen + wrote
         acted += [False] * len(seen) + [True] * len(wrote)
     return Demonstration(ids, acted)

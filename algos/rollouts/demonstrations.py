@@ -88,16 +88,13 @@ class Demonstrations(Unforked):
 
     @staticmethod
     def _written(runner: EpisodeRunner, action: str) -> Completion:
-        ids = runner.renderer.write(action)
-        ends = action.endswith(runner.sampling.stop) if runner.sampling.stop else False
-        if not ends:
-            ids = [*ids, runner.renderer.eos_id]
+        ids = runner.renderer.write_ended(action, runner.sampling.stop)
         none = np.zeros(len(ids), np.float32)
         return Completion(
             ids=np.asarray(ids, dtype=np.int64),
             logprobs=none,
             entropies=none,
-            stop="stop" if ends else "eos",
+            stop="eos" if ids[-1] == runner.renderer.eos_id else "stop",
         )
 
 

@@ -37,7 +37,8 @@ METRICS: dict[str, str] = {
     "rollout/env_errors": "paths and attempts left out because the environment broke",
     "rollout/return_mean": "mean undiscounted return of a path",
     "rollout/return_std": "standard deviation of the returns over all paths",
-    "rollout/success_frac": "share of paths that ended as solved",
+    "rollout/success_frac": "share of paths that ended as solved; where a tracker prefers tasks "
+    "(SPO), of those that it drew",
     "rollout/truncated_frac": "share of paths that ended at the turn or context limit",
     "rollout/overflow_frac": "share of paths that ended because the context was full",
     "rollout/turns_mean": "turns per path",

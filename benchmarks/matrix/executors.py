@@ -96,12 +96,15 @@ class ProcessExecutor:
         """Give a job to an idle worker, which is started if necessary."""
         at = next(i for i, w in enumerate(self._workers) if w is None or w.job is None)
         worker = self._workers[at]
+        if worker is not None and not worker.give(job):  # it died between two jobs
+            self._remove(at, worker)
+            worker = None
         if worker is None:
             self._logs.mkdir(parents=True, exist_ok=True)
             worker = _Worker(self._environments[at], self._logs / f"worker-{at}.log")
             self._workers[at] = worker
             self._selector.register(worker.replies, selectors.EVENT_READ, at)
-        worker.give(job)
+            worker.give(job)
 
     def wait(self, seconds: float) -> list[Ended]:
         """Wait up to the timeout; return the jobs that ended."""
@@ -114,9 +117,7 @@ class ProcessExecutor:
             if not worker.gone and worker.done >= self._jobs_per_worker:
                 worker.retire()
             if worker.gone:
-                self._selector.unregister(worker.replies)
-                worker.close()
-                self._workers[at] = None
+                self._remove(at, worker)
             ended += done
         return ended
 
@@ -128,9 +129,12 @@ class ProcessExecutor:
         until = time.monotonic() + GRACE_S
         for at, worker in alive:
             worker.end(max(0.1, until - time.monotonic()))
-            self._selector.unregister(worker.replies)
-            worker.close()
-            self._workers[at] = None
+            self._remove(at, worker)
+
+    def _remove(self, at: int, worker: _Worker) -> None:
+        self._selector.unregister(worker.replies)
+        worker.close()
+        self._workers[at] = None
 
 
 def cards_take_turns(workers: int, gpus: Sequence[str]) -> bool:
@@ -177,12 +181,16 @@ class _Worker:
         assert self._process.stdout is not None
         return self._process.stdout
 
-    def give(self, job: Job) -> None:
+    def give(self, job: Job) -> bool:
+        """Send a job; return whether the process was there, else reading from it reports why."""
         assert self._process.stdin is not None
         self.job = job
-        with suppress(BrokenPipeError):  # it died; reading from it reports this
+        try:
             self._process.stdin.write(job.model_dump_json() + "\n")
             self._process.stdin.flush()
+        except BrokenPipeError:
+            return False
+        return self._process.poll() is None
 
     def read(self) -> list[Ended]:
         """Return the end of the job, or the death of its worker."""

@@ -198,9 +198,12 @@ def write_call(name: Any, arguments: Any, tag: str = "tool_call") -> str:
 
     A closing tag in one of its values would end it, so that its slash is written as an escape.
     """
-    call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-    inside = call.replace(f"</{tag}>", f"<\\/{tag}>")
-    return f"<{tag}>{inside}</{tag}>"
+    return f"<{tag}>{dump_call({'name': name, 'arguments': arguments}, tag)}</{tag}>"
+
+
+def dump_call(call: Mapping[str, Any], tag: str = "tool_call") -> str:
+    """Return a call as JSON that spells no closing tag, which ends an action wherever it stands."""
+    return json.dumps(call, ensure_ascii=False).replace(f"</{tag}>", f"<\\/{tag}>")
 
 
 def find_blocks(text: str, opening: str, closing: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -9,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 from ...envs.core.errors import DataError
@@ -17,12 +20,14 @@ from ..ranking.index import Indexed, entries_folder, entry_folders, read_index, 
 from ..schema.record import Record, record_path
 from ..schema.result import Refusal, Verdict
 from ..suites.sealed import is_revealed, season_names, suite_file
-from ..verification.sandbox import verify
+from ..verification.sandbox import Cancelled, verify
 from .settings import ServerSettings
 
 log = logging.getLogger(__name__)
 COMING, UNPACKING = "coming-", "unpacking-"
 """How the names of uploads and entries begin that are not whole yet."""
+_LOOK_S = 0.2
+"""Seconds between two looks at whether the server stops."""
 
 
 def suite_files(settings: ServerSettings, *, public: bool = False) -> list[Path]:
@@ -110,12 +115,20 @@ def find_dishonest(settings: ServerSettings, verdict: Verdict, name: str) -> Ref
     return None
 
 
-def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -> list[Indexed]:
+def reindex(
+    settings: ServerSettings,
+    known: dict[str, Verdict] | None = None,
+    cancel: threading.Event | None = None,
+) -> list[Indexed]:
     """Update the index from the folder of entries.
 
     Args:
         settings: Settings of the server.
         known: Verdicts that are already computed, by entry id.
+        cancel: Leaves the index as it was once it is set.
+
+    Raises:
+        Cancelled: ``cancel`` was set.
     """
     suites, verdicts = suite_files(settings), known or {}
 
@@ -123,7 +136,8 @@ def reindex(settings: ServerSettings, known: dict[str, Verdict] | None = None) -
         entry_id = folder.relative_to(settings.entries).as_posix()
         if entry_id in verdicts:
             return verdicts[entry_id]
-        return verify(folder, suites=suites, read=settings.read, replay=settings.replay)
+        limits = {"read": settings.read, "replay": settings.replay}
+        return verify(folder, suites=suites, cancel=cancel, **limits)
 
     return rebuild(settings.entries, settings.index, verdict_of)
 
@@ -147,24 +161,44 @@ def prepare(settings: ServerSettings) -> None:
             fresh.rename(settings.entries)
 
 
-def write_site(settings: ServerSettings) -> None:
+def write_site(settings: ServerSettings, cancel: threading.Event | None = None) -> None:
     """Write the pages in a separate process, since they replay untrusted entries.
+
+    Args:
+        settings: Settings of the server.
+        cancel: Ends the process once it is set.
 
     Raises:
         DataError: The process failed; the pages stay as they were.
+        Cancelled: ``cancel`` was set; likewise.
     """
     arguments = [
         *("--entries", settings.entries, "--index", settings.index, "--out", settings.site),
         *(part for path in suite_files(settings, public=True) for part in ("--suite-file", path)),
     ]
     command = [sys.executable, "-P", "-m", "turngym.leaderboard.site.build", *map(str, arguments)]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=settings.build_s, check=False, text=True
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DataError(f"writing the site took more than {settings.build_s:g} seconds.") from error
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"it ended with {done.returncode}"]
+    until, pipe = time.monotonic() + settings.build_s, subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            out, errors = _read_output(process, until, cancel or threading.Event())
+        except subprocess.TimeoutExpired as error:
+            took = f"more than {settings.build_s:g} seconds"
+            raise DataError(f"writing the site took {took}.") from error
+        finally:
+            process.kill()
+    if process.returncode:
+        last = errors.strip().splitlines()[-1:] or [f"it ended with {process.returncode}"]
         raise DataError(f"writing the site failed: {last[0][:300]}")
-    log.info("site written: %s", done.stdout.strip())
+    log.info("site written: %s", out.strip())
+
+
+def _read_output(
+    process: subprocess.Popen[str], until: float, cancel: threading.Event
+) -> tuple[str, str]:
+    while not cancel.is_set():
+        left = until - time.monotonic()
+        if left <= 0:
+            raise subprocess.TimeoutExpired(process.args, 0)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=min(left, _LOOK_S))
+    raise Cancelled

@@ -20,6 +20,8 @@ from .settings import ServerSettings
 
 _WAITING = 2048
 """Connections that may wait to be accepted."""
+_FINISH_S = 5
+"""Seconds that a server which stops lets requests finish."""
 
 
 def serve_forever(
@@ -43,7 +45,10 @@ def serve_forever(
     except ModuleNotFoundError as error:
         raise MissingExtraError("the leaderboard's server", str(error.name), "web") from error
     with hold_home(settings.home):
-        server = uvicorn.Server(uvicorn.Config(make_app(settings), server_header=False))
+        config = uvicorn.Config(
+            make_app(settings), server_header=False, timeout_graceful_shutdown=_FINISH_S
+        )
+        server = uvicorn.Server(config)
         bound.listen(_WAITING)
         if on_start is not None:
             on_start()

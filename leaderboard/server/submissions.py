@@ -162,6 +162,11 @@ def update(settings: ServerSettings, name: str, **fields: Any) -> None:
         )
 
 
+def give_back(settings: ServerSettings, one: Submission) -> None:
+    """Put a submission back whose verification was cancelled, which is no attempt."""
+    update(settings, one.id, state="queued", done=0, attempts=one.attempts - 1)
+
+
 def requeue_interrupted(settings: ServerSettings) -> int:
     """Requeue interrupted verifications after a restart, up to the limit of attempts.
 

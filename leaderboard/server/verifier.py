@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import logging
 import shutil
@@ -14,10 +15,10 @@ from typing import TypeVar
 from ..schema.record import Record
 from ..schema.result import Refusal, Verdict
 from ..suites.sealed import suite_file
-from ..verification.sandbox import verify
+from ..verification.sandbox import Cancelled, verify
 from .publishing import find_dishonest, prepare, publish, reindex, write_site
 from .settings import ServerSettings
-from .submissions import Submission, requeue_interrupted, take_next, update
+from .submissions import Submission, give_back, requeue_interrupted, take_next, update
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -52,13 +53,17 @@ class Worker:
         self._wake.set()
 
     def stop(self) -> None:
-        """Stop after the current submission."""
+        """Stop; what is being verified goes back to the queue."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
 
     def _run(self) -> None:
-        self._guarded("the index", lambda: reindex(self._settings))
+        with contextlib.suppress(Cancelled):
+            self._work()
+
+    def _work(self) -> None:
+        self._guarded("the index", lambda: reindex(self._settings, cancel=self._stop))
         while not self._stop.is_set():
             self._wake.clear()
             self._guarded("housekeeping", self._housekeeping)
@@ -66,12 +71,14 @@ class Worker:
                 continue
             if self._site_is_old:
                 self._site_is_old = False
-                self._guarded("the site", lambda: write_site(self._settings))
+                self._guarded("the site", lambda: write_site(self._settings, self._stop))
             self._wake.wait(_POLL_S)
 
     def _guarded(self, what: str, work: Callable[[], T]) -> T | None:
         try:
             return work()
+        except Cancelled:
+            raise
         except Exception:
             log.exception("%s failed", what)
             return None
@@ -87,6 +94,9 @@ class Worker:
     def _handle(self, one: Submission) -> None:
         try:
             self._verify(one)
+        except Cancelled:
+            give_back(self._settings, one)
+            raise
         except Exception as error:
             log.exception("submission %s", one.id)
             message = f"the server failed: {type(error).__name__}: {error}"[:500]
@@ -110,6 +120,7 @@ class Worker:
             read=settings.read,
             replay=settings.replay,
             on_progress=on_progress,
+            cancel=self._stop,
         )
         refusal = verdict.refusal
         if refusal is None and not one.season:
@@ -138,7 +149,7 @@ class Worker:
         now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
         record = Record(account=one.account, accepted=now, season=one.season)
         entry_id = publish(self._settings, Path(one.path), verdict, one.id, record)
-        reindex(self._settings, {entry_id: verdict})
+        reindex(self._settings, {entry_id: verdict}, self._stop)
         update(
             self._settings,
             one.id,

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,12 +28,18 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR", "XDG_CAC
 _OWN = "TURNGYM_CACHE"
 _ANSWER_BYTES = 256 * 2**20
 _CHUNK = 2**20
+_LOOK_S = 0.2
+"""Seconds between two looks at whether the verification is cancelled."""
 Answer = Verdict | Reason | None
 _WHY = {
     "cpu_limit": "replaying took more than {cpu_s} processor seconds",
     "wall_limit": "replaying took more than {wall_s:g} seconds",
     "memory_limit": "replaying took more than {memory_mib} MiB of memory",
 }
+
+
+class Cancelled(Exception):
+    """What was cancelled has no result, and can be begun again."""
 
 
 def verify(
@@ -42,6 +49,7 @@ def verify(
     read: ReadLimits | None = None,
     replay: ReplayLimits | None = None,
     on_progress: OnProgress | None = None,
+    cancel: threading.Event | None = None,
 ) -> Verdict:
     """Verify an entry in a separate process.
 
@@ -51,6 +59,7 @@ def verify(
         read: Limits on what is read.
         replay: Resource limits of the process.
         on_progress: Called with the number of replayed episodes and of all.
+        cancel: Ends the process once it is set.
 
     Returns:
         The verdict; an entry that crashes the process is refused.
@@ -58,6 +67,7 @@ def verify(
     Raises:
         DataError: There is no such entry.
         BadValueError: The system cannot bound a process.
+        Cancelled: ``cancel`` was set.
     """
     if not entry.exists():
         raise DataError(f"{entry}: there is no such entry; expected a folder or an archive.")
@@ -72,7 +82,7 @@ def verify(
     }
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="turngym-entry-") as room:
-        run = _Run(request | {"room": room}, begun + bounds.wall_s)
+        run = _Run(request | {"room": room}, begun + bounds.wall_s, cancel or threading.Event())
         verdict = run.verdict(bounds, on_progress)
     return verdict.model_copy(update={"seconds": time.monotonic() - begun})
 
@@ -96,9 +106,10 @@ def verify_queue(
 class _Run:
     """One verifying process."""
 
-    def __init__(self, request: dict[str, Any], deadline: float) -> None:
+    def __init__(self, request: dict[str, Any], deadline: float, cancel: threading.Event) -> None:
         self._request = request
         self._deadline = deadline
+        self._cancel = cancel
         self._replayed = 0
 
     def verdict(self, bounds: ReplayLimits, on_progress: OnProgress | None) -> Verdict:
@@ -140,9 +151,10 @@ class _Run:
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while taken < _ANSWER_BYTES:
-                left = self._deadline - time.monotonic()
-                if left <= 0 or not selector.select(left):
+                if (left := self._left()) <= 0:
                     return "wall_limit"
+                if not selector.select(min(left, _LOOK_S)):
+                    continue
                 data = os.read(process.stdout.fileno(), _CHUNK)
                 if not data:
                     return self._exit(process)
@@ -167,11 +179,23 @@ class _Run:
 
     def _exit(self, process: subprocess.Popen[bytes]) -> Reason | None:
         """Wait for the process to exit after its output was closed."""
-        try:
-            process.wait(max(0.1, self._deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return "wall_limit"
-        return None
+        while True:
+            left = self._left()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(min(max(0.1, left), _LOOK_S))
+                return None
+            if left <= 0:
+                return "wall_limit"
+
+    def _left(self) -> float:
+        """Return the seconds until the deadline.
+
+        Raises:
+            Cancelled: The verification was cancelled.
+        """
+        if self._cancel.is_set():
+            raise Cancelled
+        return self._deadline - time.monotonic()
 
     def _refusal(self, reason: Reason, bounds: ReplayLimits, last_line: str) -> Verdict:
         why = _WHY.get(reason, "the verifying process died").format(**dataclasses.asdict(bounds))

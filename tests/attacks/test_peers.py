@@ -271,8 +271,9 @@ def test_two_servers_on_one_home_folder(tmp_path: Path, monkeypatch: pytest.Monk
     from turngym.leaderboard.server.serving import hold_home
 
     served: list[Any] = []
+    configs: list[Any] = []
     stand_in = SimpleNamespace(run=lambda sockets: served.extend(sockets), started=True)
-    monkeypatch.setattr(uvicorn, "Server", lambda config: stand_in)
+    monkeypatch.setattr(uvicorn, "Server", lambda config: configs.append(config) or stand_in)
     settings = ServerSettings(home=tmp_path)
     settings.entries.mkdir()
     settings.uploads.mkdir()
@@ -286,3 +287,5 @@ def test_two_servers_on_one_home_folder(tmp_path: Path, monkeypatch: pytest.Monk
         assert coming.read_text() == "half an upload"
         serve_forever(settings, bound)
         assert served == [bound]
+        # A request that never ends, as an upload of one byte a second, keeps no server from ending.
+        assert configs[0].timeout_graceful_shutdown < 10

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from turngym.agents.engines.base import Completion, Request
+from turngym.agents.rendering.plain import Renderer
 from turngym.envs.core.env import Episode, Outcome, TextEnv
 from turngym.envs.core.tasks import Task
 
@@ -62,6 +63,8 @@ class WalkRenderer:
 
     def write(self, action: str) -> list[int]:
         return [ord(c) for c in action]
+
+    write_ended: Any = Renderer.write_ended
 
     def text(self, act_ids: Sequence[int]) -> str:
         return "".join(chr(i) for i in act_ids)

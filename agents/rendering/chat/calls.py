@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ....envs.core.errors import BadValueError
-from ....envs.tools.action_parsing import write_call
+from ....envs.tools.action_parsing import dump_call, write_call
 from .template import ChatTemplate, Message
 
 Calls = Literal["tags", "message"]
@@ -79,7 +79,7 @@ def from_env_call(action: str, form: Calls) -> str:
         name, arguments = call["name"], call["arguments"]
     except (ValueError, KeyError, TypeError):
         return action  # the environment will say what is wrong with it
-    return json.dumps({"name": name, "parameters": arguments}, ensure_ascii=False)
+    return dump_call({"name": name, "parameters": arguments})
 
 
 def _read_message(text: str) -> dict[str, Any] | None:

@@ -1,7 +1,10 @@
 """Whom demonstrations are taken from."""
 
+from itertools import pairwise
+
 import gymnasium as gym
 import pytest
+from helpers.chat_templates import LLAMA32, TOOL
 from helpers.small_models import CHATML, byte_level
 
 import turngym.envs  # noqa: F401 - registers the worlds
@@ -12,6 +15,7 @@ from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange, ren
 from turngym.agents.warm_start.settings import starter_settings
 from turngym.envs.core.errors import UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
+from turngym.envs.tools.action_parsing import write_call
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,17 @@ def test_every_action_ends_as_a_rollout_ends_it(env_id: str) -> None:
         for end in ends:
             text = tokenizer.decode(shown.ids[: end + 1])
             assert shown.ids[end] == renderer.eos_id or text.endswith(tuple(world.stop))
+
+
+def test_a_call_that_is_a_message_is_taught_with_its_end():
+    """No model of Llama's kind learned to end its calls, since the environment's own form does."""
+    renderer = make_renderer(byte_level(LLAMA32), tools=[TOOL])
+    call = write_call("look", {"thing": "a lamp"})
+    shown = render([Exchange("one", call), Exchange("two", call)], "r", ("</tool_call>",), renderer)
+    learned = [i for i, acted in zip(shown.ids, shown.acted, strict=True) if acted]
+    assert learned.count(renderer.eos_id) == 2
+    assert learned[-1] == renderer.eos_id
+    assert (renderer.eos_id,) * 2 not in set(pairwise(shown.ids))
 
 
 def test_a_message_that_an_action_closes_is_not_closed_again():

@@ -52,6 +52,8 @@ def test_build_describe_search(
         (["build", "--corpus", "CORPUS", "--out", "OUT", "--encoder", "x"], "bm25 needs none"),
         (["build", "--corpus", "CORPUS", "--out", "OUT", "--set", "k1=2"], "no setting 'k1'"),
         (["build", "--corpus", "nowhere.jsonl", "--out", "OUT"], "nowhere.jsonl"),
+        (["build", "--corpus", "CORPUS", "--out", "/proc/x"], "/proc/x: cannot be"),
+        (["build", "--corpus", "CORPUS", "--out", "CORPUS"], "corpus.jsonl: cannot be"),
         (["info"], "no folder was named"),
         (["info", "OUT"], "not an index"),
         (["search", "OUT", "--query", "x"], "turngym index build"),

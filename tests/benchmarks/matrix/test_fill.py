@@ -250,6 +250,26 @@ def test_a_killed_worker_is_told_and_replaced(tmp_path: Path) -> None:
         workers.stop()
 
 
+def test_a_worker_that_dies_between_two_jobs_fails_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "idle").mkdir()
+    answers = 'import sys\nfor _ in sys.stdin: print(\'{"done": "it"}\', flush=True)'
+    (tmp_path / "idle" / "worker.py").write_text(answers)
+    monkeypatch.setattr(executors, "__package__", "idle")
+    workers = ProcessExecutor(1, tmp_path / "logs", environment={"PYTHONPATH": str(tmp_path)})
+    try:
+        for _ in range(2):
+            workers.submit(Job(out=str(tmp_path), column="a"))
+            assert until_ended(workers).death == ""
+            worker = workers._workers[0]
+            assert worker is not None
+            worker._process.kill()
+            worker._process.wait()
+    finally:
+        workers.stop()
+
+
 def test_a_second_interrupt_leaves_the_workers_to_the_next_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

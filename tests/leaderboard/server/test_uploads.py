@@ -8,6 +8,7 @@ import io
 import re
 import sqlite3
 import tempfile
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -27,10 +28,11 @@ from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens, verifier
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.server.publishing import prepare
+from turngym.leaderboard.server.publishing import prepare, write_site
 from turngym.leaderboard.server.store import open_database
 from turngym.leaderboard.server.submissions import find, take_next, update
 from turngym.leaderboard.suites.files import known_suites
+from turngym.leaderboard.verification.sandbox import Cancelled
 from turngym.leaderboard.verification.verify import verify_folder
 
 
@@ -51,14 +53,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify in this process and write no pages: for tests that are about the queue alone."""
 
     def verify_here(
-        archive: Path, *, suites: Any, read: Any, replay: Any, on_progress: Any
+        archive: Path, *, suites: Any, read: Any, replay: Any, on_progress: Any, cancel: Any
     ) -> Verdict:
         with tempfile.TemporaryDirectory() as room:
             folder = unpack(archive, Path(room), read)
             return verify_folder(folder, known_suites(suites), read, on_progress)
 
     monkeypatch.setattr("turngym.leaderboard.server.verifier.verify", verify_here)
-    monkeypatch.setattr("turngym.leaderboard.server.verifier.write_site", lambda settings: None)
+    monkeypatch.setattr("turngym.leaderboard.server.verifier.write_site", lambda *_: None)
 
 
 def test_a_good_a_forged_and_a_poisoned_entry(place: Place, entry: Path, tmp_path: Path) -> None:
@@ -205,6 +207,38 @@ def test_an_entry_that_stops_the_server_is_given_up(
     with place.client(background=True) as client:
         assert wait_for(client, poison)["state"] == "broken"
         assert wait_for(client, after)["state"] == "accepted"
+
+
+def test_a_server_that_stops_gives_back_what_it_verifies(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for the verdict, and at its first start for those of all entries, for minutes."""
+    begun = threading.Event()
+
+    def endless(archive: Path, *, cancel: threading.Event, **_: Any) -> Verdict:
+        begun.set()
+        assert cancel.wait(60)
+        raise Cancelled
+
+    with monkeypatch.context() as patch:
+        patch.setattr(verifier, "verify", endless)
+        with place.client(background=True) as client:
+            name = send(client, place, zipped(entry, tmp_path / "good")).json()["id"]
+            assert begun.wait(60)
+    one = find(place.settings, name)
+    assert one is not None
+    assert (one.state, one.attempts) == ("queued", 0)
+    with place.client(background=True) as client:
+        assert wait_for(client, name)["state"] == "accepted"
+
+
+def test_pages_that_are_being_written_do_not_keep_a_server(place: Place) -> None:
+    prepare(place.settings)
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(Cancelled):
+        write_site(place.settings, stopped)
+    assert not (place.settings.site / "index.html").exists()
 
 
 def test_limits_of_the_replay_are_told(place: Place, entry: Path, tmp_path: Path) -> None:

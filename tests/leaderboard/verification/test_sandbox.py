@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.board_helpers import edit_episodes
@@ -20,6 +23,7 @@ from turngym.leaderboard.schema.limits import ReplayLimits
 from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.schema.suite import Suite
 from turngym.leaderboard.suites.files import write_suite
+from turngym.leaderboard.verification import sandbox
 from turngym.leaderboard.verification.sandbox import verify, verify_queue
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are tested on Linux")
@@ -81,6 +85,23 @@ def test_limits(good: Path, suite_file: Path, limits: ReplayLimits, reason: str)
     assert verdict.refusal is not None
     assert verdict.refusal.reason == reason
     assert verdict.scores is None
+
+
+def test_a_cancelled_verification_ends_its_process(
+    good: Path, suite_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel, begun = threading.Event(), []
+    start = sandbox._Run._start
+
+    def starting(run: Any, stderr: Any) -> Any:
+        begun.append(start(run, stderr))
+        threading.Timer(0.05, cancel.set).start()  # while nothing has come from it yet
+        return begun[0]
+
+    monkeypatch.setattr(sandbox._Run, "_start", starting)
+    with pytest.raises(sandbox.Cancelled):
+        verify(good, suites=[suite_file], cancel=cancel)
+    assert begun[0].returncode == -signal.SIGKILL
 
 
 def test_processor_time(entry: Path, suite_file: Path) -> None:

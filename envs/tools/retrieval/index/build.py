@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ....core.errors import BadValueError, DataError, UnknownNameError
 from ....core.settings import check_integer
+from ....utils.disk_cache import make_folder
 from ....utils.disk_errors import disk_errors
 from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
 from ....utils.system import try_lock
@@ -79,7 +81,8 @@ def build_index(  # noqa: PLR0913 - what the command line takes
 
     Raises:
         UnknownNameError: Another kind.
-        BadValueError: A setting that the kind does not have, or out of range.
+        BadValueError: A setting that the kind does not have, or out of range; or `out` cannot be a
+            folder.
         DataError: A bad line, an id used twice (file and line), a full disk, or a folder that
             holds something else or in which another process builds.
         MissingExtraError: A dense kind without its packages.
@@ -143,22 +146,34 @@ def _alone(out: Path) -> Iterator[None]:
     Raises:
         DataError: Another process builds there.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     path = out / LOCK
-    with path.open("ab") as file:
-        try:
-            free = try_lock(file, "building an index")
-        except BadValueError:
-            free = True
-        if not free:
-            raise DataError(
-                f"{out}: another process builds an index here; wait until it ends, or choose "
-                "another folder."
-            )
-        try:
-            yield
-        finally:
-            path.unlink()
+    while True:
+        with path.open("ab") as file:
+            try:
+                free = try_lock(file, "building an index")
+            except BadValueError:
+                free = True
+            if not free:
+                raise DataError(
+                    f"{out}: another process builds an index here; wait until it ends, or choose "
+                    "another folder."
+                )
+            if not _is_at(file, path):  # its owner has ended and deleted it
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Tell whether an open file is the one that others find at a path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _clear(out: Path) -> None:

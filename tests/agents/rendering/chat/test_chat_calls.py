@@ -62,7 +62,9 @@ def test_a_call_whose_value_spells_a_closing_tag_is_read() -> None:
     said = '{"name": "look", "parameters": {"thing": "a </tool_call> b"}}'
     action = render.action(render.write(said))
     assert GRAMMAR.parse(action) == ToolCall("look", {"thing": "a </tool_call> b"})
-    assert render.text(render.write(action)) == said
+    written = render.text(render.write(action))  # a rollout would end at the tag
+    assert written == said.replace("</tool_call>", r"<\/tool_call>")
+    assert render.action(render.write(written)) == action
 
 
 def test_tools_are_shown_in_the_prompt() -> None:

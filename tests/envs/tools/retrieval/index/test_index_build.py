@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -224,6 +225,28 @@ def test_two_processes_do_not_build_in_one_folder(tmp_path: Path, corpus: Path) 
         assert (out / name).read_bytes() == (whole / name).read_bytes()
     assert "another process builds an index here" in faults[0]
     assert {p.name for p in out.iterdir()} == {p.name for p in whole.iterdir()}
+
+
+def test_a_lock_that_its_owner_deletes_meanwhile_is_no_lock(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two builds wrote into one folder when the second opened the first one's lock at its end."""
+    real, third = build_module.try_lock, []
+
+    def late(file: IO[Any], what: str) -> bool:
+        if not third:  # between opening and locking one build has ended, and another begun
+            (tmp_path / "out" / build_module.LOCK).unlink()
+            third.append((tmp_path / "out" / build_module.LOCK).open("ab"))
+            assert real(third[0], what)
+        return real(file, what)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build_module, "try_lock", late)
+        with pytest.raises(DataError, match="another process builds an index here"):
+            build_index(corpus, tmp_path / "out")
+    third[0].close()
+    assert build_index(corpus, tmp_path / "out").passages == 25
+    assert not (tmp_path / "out" / build_module.LOCK).exists()
 
 
 def test_a_disk_that_is_full_for_the_postings(
