@@ -267,6 +267,8 @@ class PairMaker:
         for number, player in enumerate(self.players):
             for again in range(self.settings.tries):
                 attempts.append(await player(fork(begun), derive_seed(seed, number, again)))
+        # a first prompt that fills a player's context leaves nothing to judge
+        attempts = [attempt for attempt in attempts if attempt.trajectory.moves]
         rng = np.random.default_rng([seed, 4])
         found = self._contrasts(attempts, rng) + await self._edits(begun, attempts, rng)
         name = f"{text_env(begun).name}/{text_env(begun).episode.task.id}"
@@ -297,8 +299,8 @@ class PairMaker:
     async def _edits(
         self, begun: gym.Env[Any, Any], attempts: Sequence[Attempt], rng: np.random.Generator
     ) -> list[tuple[Attempt, Attempt]]:
-        best = max(attempts, key=self.score)
-        if self.score(best) <= text_env(begun).reward_range[0]:
+        best = max(attempts, key=self.score, default=None)
+        if best is None or self.score(best) <= text_env(begun).reward_range[0]:
             return []
         start = Position.of(begun)
         found: dict[Any, tuple[Attempt, Attempt]] = {}

@@ -153,6 +153,21 @@ def test_edits_change_one_action_and_are_worse() -> None:
         made(players=[weak], contrasts=0)
 
 
+def test_attempts_without_an_action_are_in_no_pair(tmp_path: Path) -> None:
+    """A model whose context the first prompt fills attempts nothing."""
+
+    async def idle(env: Any, _: int) -> Attempt:
+        return Position.of(env).attempt
+
+    strong = policy_player(lambda seed: ExpertPolicy(seed=seed))
+    pairs = made(players=[idle, strong], tries=1, contrasts=2, edits=3)
+    assert pairs
+    assert all(p.better.moves and p.worse.moves for p in pairs)
+    assert write_pairs(tmp_path / "p.jsonl", pairs) == len(pairs)
+    with pytest.raises(BadValueError, match="scored the same"):
+        made(players=[idle])
+
+
 def test_other_actions() -> None:
     rng = np.random.default_rng(0)
     position = Position.of(begun())
