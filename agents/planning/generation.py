@@ -22,6 +22,7 @@ from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
 from ...envs.core.settings import check_integer
 from ...envs.core.tasks import get_split_size
+from ..prompting.parsing import spoken
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
@@ -153,7 +154,7 @@ class HindsightRelabeller:
         self._seed = seed
 
     async def __call__(self, attempt: Attempt) -> str:
-        """Return the instruction.
+        """Return the instruction, without the thoughts that led to it.
 
         The environment's own first prompt where the model writes nothing.
         """
@@ -166,7 +167,7 @@ class HindsightRelabeller:
             max_tokens=self._max_tokens,
             seed=derive_seed(self._seed),
         )
-        text = done.text.strip()
+        text = spoken(done.text)
         return f"{text}\n" if text else trajectory.instruction
 
 

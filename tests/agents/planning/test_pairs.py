@@ -228,6 +228,26 @@ def test_hindsight_rewrites_both() -> None:
         HindsightRelabeller(Writer(), chat=False)
 
 
+@pytest.mark.parametrize(
+    ("said", "instruction"),
+    [
+        ("<think>\nIt pulled left.\n</think>\n\nPull left.", "Pull left.\n"),
+        ("<think>\nIt pulled left", "Own prompt"),  # cut off before it said anything
+    ],
+)
+def test_hindsight_leaves_thoughts_out(said: str, instruction: str) -> None:
+    class Thinker:
+        continues = False
+
+        async def complete(self, prompt: Any, **how: Any) -> Completed:
+            return Completed(text=said, prompt_tokens=1, completion_tokens=1, stop_reason="end")
+
+        async def close(self) -> None: ...
+
+    attempt = Attempt(trajectory=Trajectory("Own prompt", (Move("l", "left"),)), status="failed")
+    assert asyncio.run(HindsightRelabeller(Thinker())(attempt)) == instruction
+
+
 def test_planners_play_for_pairs(tmp_path: Path) -> None:
     from helpers.maze import Coin
 
