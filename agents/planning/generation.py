@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 
 from ...envs.core.env import Policy
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, ContextFullError
 from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
 from ...envs.core.settings import check_integer
@@ -140,6 +140,9 @@ class HindsightRelabeller:
 
     Raises:
         BadValueError: ``max_tokens`` is not positive, or a text for a model that only chats.
+
+    Attributes:
+        too_long: Trajectories so far that left the model no room to write.
     """
 
     def __init__(
@@ -152,21 +155,26 @@ class HindsightRelabeller:
         self._max_tokens = max_tokens
         self._chat = chat
         self._seed = seed
+        self.too_long = 0
 
     async def __call__(self, attempt: Attempt) -> str:
         """Return the instruction, without the thoughts that led to it.
 
-        The environment's own first prompt where the model writes nothing.
+        The environment's own first prompt where the model writes nothing, or has no room to.
         """
         trajectory = attempt.trajectory
         moves = "\n".join(f"Agent: {m.action}\nAnswer: {m.observation}" for m in trajectory.moves)
         text = HINDSIGHT.format(beginning=trajectory.instruction.strip(), moves=moves)
-        done = await self._model.complete(
-            [Message("user", text)] if self._chat else text,
-            stop=() if self._chat else ("\n\n",),
-            max_tokens=self._max_tokens,
-            seed=derive_seed(self._seed),
-        )
+        try:
+            done = await self._model.complete(
+                [Message("user", text)] if self._chat else text,
+                stop=() if self._chat else ("\n\n",),
+                max_tokens=self._max_tokens,
+                seed=derive_seed(self._seed),
+            )
+        except ContextFullError:
+            self.too_long += 1
+            return trajectory.instruction
         text = spoken(done.text)
         return f"{text}\n" if text else trajectory.instruction
 

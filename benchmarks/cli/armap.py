@@ -152,8 +152,10 @@ def make_pairs(action: Pairs) -> None:
     report = reporter()
     players = [_make_player(name, action, text_env(env), report) for name in action.player]
     maker = PairMaker(env=env, players=players, settings=settings)
+    relabeller: HindsightRelabeller | None = None
     if action.hindsight is not None:
-        maker = replace(maker, instruct=_make_relabeller(action.hindsight, action, report))
+        relabeller = _make_relabeller(action.hindsight, action, report)
+        maker = replace(maker, instruct=relabeller)
     out = output_file(action.out)
     with report.bar("playing") as bar:
 
@@ -163,6 +165,11 @@ def make_pairs(action: Pairs) -> None:
         found = asyncio.run(maker.pairs(action.split, show))
     write_pairs(out, found)
     report.note(f"{out}: {len(found):,} pairs from tasks of {action.env}, split {action.split}.")
+    if relabeller is not None and relabeller.too_long:
+        report.note(
+            f"--hindsight: {relabeller.too_long:,} of their instructions are the environment's own "
+            "first prompt: the trajectory left the model no room to write one."
+        )
 
 
 def train(action: Train) -> None:
@@ -217,7 +224,7 @@ def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], report: Repor
     return planner_player(planner, lambda: PlannerSetup(actor=first.for_search()))
 
 
-def _make_relabeller(name: str, action: Pairs, report: Reporter) -> Any:
+def _make_relabeller(name: str, action: Pairs, report: Reporter) -> HindsightRelabeller:
     from ...agents.models.loading import load_tokenizer
     from ...agents.prompting import EngineModel
 

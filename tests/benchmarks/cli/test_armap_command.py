@@ -86,6 +86,20 @@ def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
     assert not own & {pair.better.instruction for pair in read_pairs(path)}
 
 
+def test_hindsight_keeps_the_pairs_whose_trajectory_is_too_long(
+    tmp_path: Path,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("turngym.agents.planning.generation.HINDSIGHT", "x" * 600 + "{moves}")
+    path = str(tmp_path / "long.jsonl")
+    words = ["--out", path, "--player", "expert", "--n", "2", "--tries", "1"]
+    assert main(["armap", "pairs", *ENV, *words, "--hindsight", str(tiny_model)]) == 0
+    found = read_pairs(path)
+    assert f"--hindsight: {len(found)} of their instructions are the environment's" in told(capsys)
+
+
 def test_hindsight_knows_the_names_of_models(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
