@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -127,6 +129,8 @@ Command = (
 
 HELD_OUT = 10
 """One of so many pairs is kept back for scoring."""
+_PAIR_ID = re.compile(r"(.+-v\d+/.+)/\d+")
+"""Environment, task and number, as :class:`PairMaker` names pairs."""
 
 
 def run(command: Command) -> None:
@@ -256,16 +260,36 @@ def _split(action: Train) -> tuple[list[Pair], list[Pair]]:
     found = read_pairs(existing_file(action.pairs, "--pairs"))
     if action.held_out is not None:
         return found, read_pairs(existing_file(action.held_out, "--held-out"))
-    tasks = list(dict.fromkeys(pair.better.instruction for pair in found))
-    kept = set(tasks[HELD_OUT - 1 :: HELD_OUT])
-    shown = [pair for pair in found if pair.better.instruction not in kept]
-    held = [pair for pair in found if pair.better.instruction in kept]
+    tasks = _tasks(found)
+    distinct = list(dict.fromkeys(tasks))
+    kept = set(distinct[HELD_OUT - 1 :: HELD_OUT])
+    shown = [pair for pair, task in zip(found, tasks, strict=True) if task not in kept]
+    held = [pair for pair, task in zip(found, tasks, strict=True) if task in kept]
     if not held:
         raise BadValueError(
-            f"--pairs: have {len(tasks)} instructions; to keep a tenth back there must be at least "
-            f"{HELD_OUT}. Give more, or --held-out FILE."
+            f"--pairs: have {len(distinct)} instructions; to keep a tenth back there must be at "
+            f"least {HELD_OUT}. Give more, or --held-out FILE."
         )
     return shown, held
+
+
+def _tasks(pairs: Sequence[Pair]) -> list[str]:
+    """Return a word for the task of each pair: the same for equal instructions, and for equal ids.
+
+    Instructions in hindsight differ between pairs of one task, which share trajectories.
+    """
+    same: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        while (other := same.setdefault(name, name)) != name:
+            name = other
+        return name
+
+    names = [f"instruction {pair.better.instruction}" for pair in pairs]
+    for pair, name in zip(pairs, names, strict=True):
+        if made_here := _PAIR_ID.fullmatch(pair.id):
+            same[first(f"task {made_here[1]}")] = first(name)
+    return [first(name) for name in names]
 
 
 def _table(scores: PairScores) -> Table:
