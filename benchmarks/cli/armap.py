@@ -251,8 +251,8 @@ def _settings(action: Train) -> tuple[RewardTraining, ReadingSettings]:
         how = replace(how, lora=replace(ARMAP_LORA, rank=rank) if rank else None)
     if how.lora is None and action.dtype != "float32":
         raise BadValueError(f"--dtype {action.dtype}: training all weights needs float32.")
-    max_tokens = action.max_length or max_tokens
-    return how, ReadingSettings(max_tokens=max_tokens, closing=action.closing)
+    longest = max_tokens if action.max_length is None else action.max_length
+    return how, ReadingSettings(max_tokens=longest, closing=action.closing)
 
 
 def _split(action: Train) -> tuple[list[Pair], list[Pair]]:

@@ -141,6 +141,10 @@ def test_hindsight_knows_the_names_of_models(
             ["armap", "train", "--pairs", "PAIRS", "--out", "new", "--dtype", "bfloat16"],
             "training all weights needs float32",
         ),
+        (
+            ["armap", "train", "--pairs", "PAIRS", "--out", "new", "--max-length", "0"],
+            "max_tokens is 0; expected an integer of at least 16",
+        ),
     ],
 )
 def test_refusals(
