@@ -8,6 +8,7 @@ worse.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -22,6 +23,7 @@ from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
 from ...envs.core.settings import check_integer
 from ...envs.core.tasks import get_split_size
+from ...envs.utils.statistics import SAME
 from ..prompting.parsing import spoken
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
@@ -299,7 +301,7 @@ class PairMaker:
             (better.trajectory, worse.trajectory): (better, worse)
             for better, high in zip(attempts, scores, strict=True)
             for worse, low in zip(attempts, scores, strict=True)
-            if high > low
+            if _exceeds(high, low)
         }
         choices = list(unlike.values())
         drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_shared_actions(*choices[i]))
@@ -315,7 +317,7 @@ class PairMaker:
         found: dict[Any, tuple[Attempt, Attempt]] = {}
         for _ in range(self.settings.edits):
             other = await edit_attempt(start, best, rng, self.change)
-            if other is not None and self.score(other) < self.score(best):
+            if other is not None and _exceeds(self.score(best), self.score(other)):
                 found.setdefault(other.trajectory, (best, other))
         return list(found.values())
 
@@ -325,6 +327,11 @@ class PairMaker:
             text = await self.instruct(better)
             one, other = replace(one, instruction=text), replace(other, instruction=text)
         return Pair(name, one, other)
+
+
+def _exceeds(high: float, low: float) -> bool:
+    """Return whether a score is higher; the same rewards in another order differ by rounding."""
+    return high > low and not math.isclose(high, low, rel_tol=SAME, abs_tol=SAME)
 
 
 def _shared_actions(one: Attempt, other: Attempt) -> int:

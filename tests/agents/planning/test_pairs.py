@@ -127,6 +127,22 @@ def test_contrasts_are_never_tied() -> None:
     assert pairs != made(edits=0, seed=1)
 
 
+@pytest.mark.parametrize("kinds", [{"contrasts": 2, "edits": 0}, {"contrasts": 0, "edits": 3}])
+def test_what_rounding_makes_is_a_tie(kinds: dict[str, int]) -> None:
+    def in_some_order(attempt: Attempt) -> float:
+        return sum([0.1, 0.2, 0.3] if attempt.trajectory.actions[0] == "l" else [0.3, 0.2, 0.1])
+
+    maker = PairMaker(
+        env=Arms(),
+        players=[policy_player(letters)],
+        settings=PairSettings(tasks=12, tries=3, **kinds),
+        score=in_some_order,
+    )
+    assert sum([0.1, 0.2, 0.3]) != sum([0.3, 0.2, 0.1])
+    with pytest.raises(BadValueError, match="scored the same"):
+        asyncio.run(maker.pairs("train"))
+
+
 def test_strength_makes_the_difference() -> None:
     strong = policy_player(lambda seed: ExpertPolicy(seed=seed))
     weak = policy_player(lambda seed: ExpertPolicy(mistakes=1.0, seed=seed))
