@@ -10,8 +10,9 @@ from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError, ContextFullError
 from ...envs.core.settings import check_integer
 from ..engines.base import Engine, Request, Sampling
+from ..prompting.parsing import spoken
 from ..prompting.text_model import Message, Prompt, TextModel
-from ..rendering.factory import Renderer
+from ..rendering.factory import PlainRenderer, Renderer
 from ..scripted import text_env
 from .position import Position
 
@@ -137,6 +138,7 @@ class EngineActor:
         self.max_tokens = max_tokens
         self._engine = engine
         self._renderer = renderer
+        self._talks = not isinstance(renderer, PlainRenderer)
         self._handles: list[int] = []
 
     def for_search(self) -> EngineActor:
@@ -169,8 +171,8 @@ class EngineActor:
         if back is not None:  # the request goes into the observation's message
             shown = position.observation + REFLECT
             ids = back.ids + self._renderer.observe(shown, back.ids)
-        done = await self._sample(ids, settings, ("\n\n",), None)
-        return Proposal(self._renderer.text(done.written).strip(), len(done.ids), len(ids))
+        done = await self._sample(ids, settings, _plan_ends(self._talks), None)
+        return Proposal(spoken(self._renderer.text(done.written)), len(done.ids), len(ids))
 
     def forget(self) -> None:
         """Give the engine's caches back."""
@@ -232,9 +234,9 @@ class TextActor:
     async def reflect(self, position: Position, settings: ProposalSettings) -> Proposal:
         """Let the model write a plan behind the dialogue."""
         proposal = await self._complete(
-            self._prompt(self._texts(position), REFLECT), settings, ("\n\n",)
+            self._prompt(self._texts(position), REFLECT), settings, _plan_ends(self._chat)
         )
-        return proposal._replace(text=proposal.text.strip())
+        return proposal._replace(text=spoken(proposal.text))
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -273,6 +275,11 @@ class TextActor:
         return [
             Message("assistant" if place % 2 else "user", text) for place, text in enumerate(whole)
         ]
+
+
+def _plan_ends(talks: bool) -> tuple[str, ...]:
+    """Return what ends a plan: a text that goes on does at a paragraph, a message by itself."""
+    return () if talks else ("\n\n",)
 
 
 def _session(position: Position) -> int:

@@ -8,6 +8,7 @@ worse.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -17,11 +18,13 @@ import gymnasium as gym
 import numpy as np
 
 from ...envs.core.env import Policy
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, ContextFullError
 from ...envs.core.fork import fork
 from ...envs.core.randomness import derive_seed
 from ...envs.core.settings import check_integer
 from ...envs.core.tasks import get_split_size
+from ...envs.utils.statistics import SAME
+from ..prompting.parsing import spoken
 from ..prompting.text_model import Message, TextModel
 from ..scripted import RandomPolicy, closed, text_env
 from .position import Position
@@ -139,6 +142,9 @@ class HindsightRelabeller:
 
     Raises:
         BadValueError: ``max_tokens`` is not positive, or a text for a model that only chats.
+
+    Attributes:
+        too_long: Trajectories so far that left the model no room to write.
     """
 
     def __init__(
@@ -151,22 +157,27 @@ class HindsightRelabeller:
         self._max_tokens = max_tokens
         self._chat = chat
         self._seed = seed
+        self.too_long = 0
 
     async def __call__(self, attempt: Attempt) -> str:
-        """Return the instruction.
+        """Return the instruction, without the thoughts that led to it.
 
-        The environment's own first prompt where the model writes nothing.
+        The environment's own first prompt where the model writes nothing, or has no room to.
         """
         trajectory = attempt.trajectory
         moves = "\n".join(f"Agent: {m.action}\nAnswer: {m.observation}" for m in trajectory.moves)
         text = HINDSIGHT.format(beginning=trajectory.instruction.strip(), moves=moves)
-        done = await self._model.complete(
-            [Message("user", text)] if self._chat else text,
-            stop=() if self._chat else ("\n\n",),
-            max_tokens=self._max_tokens,
-            seed=derive_seed(self._seed),
-        )
-        text = done.text.strip()
+        try:
+            done = await self._model.complete(
+                [Message("user", text)] if self._chat else text,
+                stop=() if self._chat else ("\n\n",),
+                max_tokens=self._max_tokens,
+                seed=derive_seed(self._seed),
+            )
+        except ContextFullError:
+            self.too_long += 1
+            return trajectory.instruction
+        text = spoken(done.text)
         return f"{text}\n" if text else trajectory.instruction
 
 
@@ -267,6 +278,8 @@ class PairMaker:
         for number, player in enumerate(self.players):
             for again in range(self.settings.tries):
                 attempts.append(await player(fork(begun), derive_seed(seed, number, again)))
+        # a first prompt that fills a player's context leaves nothing to judge
+        attempts = [attempt for attempt in attempts if attempt.trajectory.moves]
         rng = np.random.default_rng([seed, 4])
         found = self._contrasts(attempts, rng) + await self._edits(begun, attempts, rng)
         name = f"{text_env(begun).name}/{text_env(begun).episode.task.id}"
@@ -288,7 +301,7 @@ class PairMaker:
             (better.trajectory, worse.trajectory): (better, worse)
             for better, high in zip(attempts, scores, strict=True)
             for worse, low in zip(attempts, scores, strict=True)
-            if high > low
+            if _exceeds(high, low)
         }
         choices = list(unlike.values())
         drawn = sorted(rng.permutation(len(choices)), key=lambda i: -_shared_actions(*choices[i]))
@@ -297,14 +310,14 @@ class PairMaker:
     async def _edits(
         self, begun: gym.Env[Any, Any], attempts: Sequence[Attempt], rng: np.random.Generator
     ) -> list[tuple[Attempt, Attempt]]:
-        best = max(attempts, key=self.score)
-        if self.score(best) <= text_env(begun).reward_range[0]:
+        best = max(attempts, key=self.score, default=None)
+        if best is None or self.score(best) <= text_env(begun).reward_range[0]:
             return []
         start = Position.of(begun)
         found: dict[Any, tuple[Attempt, Attempt]] = {}
         for _ in range(self.settings.edits):
             other = await edit_attempt(start, best, rng, self.change)
-            if other is not None and self.score(other) < self.score(best):
+            if other is not None and _exceeds(self.score(best), self.score(other)):
                 found.setdefault(other.trajectory, (best, other))
         return list(found.values())
 
@@ -314,6 +327,11 @@ class PairMaker:
             text = await self.instruct(better)
             one, other = replace(one, instruction=text), replace(other, instruction=text)
         return Pair(name, one, other)
+
+
+def _exceeds(high: float, low: float) -> bool:
+    """Return whether a score is higher; the same rewards in another order differ by rounding."""
+    return high > low and not math.isclose(high, low, rel_tol=SAME, abs_tol=SAME)
 
 
 def _shared_actions(one: Attempt, other: Attempt) -> int:

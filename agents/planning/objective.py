@@ -128,8 +128,8 @@ class ScoredAttempts:
 
 
 def _standardised(values: Sequence[float]) -> list[float]:
-    if not values:
-        return []
+    if not values or min(values) == max(values):  # whose mean may be another number by rounding
+        return [0.0] * len(values)
     mean = math.fsum(values) / len(values)
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
     return [(v - mean) / spread if spread > 0 else 0.0 for v in values]

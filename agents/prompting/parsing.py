@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 _SAID = re.compile(
-    r"\banswer(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)\s*(?=\S)", re.IGNORECASE
+    r"\banswer[*_]*(?:\s+to\b[^.:\n]{0,60}?)?(?:\s+is\b\s*:?|\s*:)[\s*_]*(?=\S)",
+    re.IGNORECASE,
 )
 _BOXED = r"\boxed{"
 _WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
 _AROUND = '*_`"“”'
-_END = re.compile(r"[.!?][\"')\]]*(?=\s|$)")
-_SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|No|vs|ca|e\.g|i\.e|etc)\.$")
+_END = re.compile(r"[.!?][\"')\]*_]*(?=\s|$)")
+_SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|vs|ca|e\.g|i\.e|etc)\.$")
+_NUMBERED = re.compile(r"\bNo\.(?=\s+\d)")
+"""The abbreviation; any other "No." is an answer."""
 
 
 def spoken(text: str) -> str:
@@ -66,7 +69,8 @@ def first_sentence(text: str) -> str:
     line = re.sub(r"^(?:[-*•]|\d+[.)])\s+", "", next(filter(None, lines), ""))
     for end in _END.finditer(line):
         sentence = line[: end.end()]
-        if not _SHORT.search(sentence):
+        numbered = _NUMBERED.match(line, max(0, end.end() - len("No.")))
+        if not (numbered or _SHORT.search(sentence)):
             return sentence
     return line
 

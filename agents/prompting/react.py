@@ -16,10 +16,10 @@ STOPS = ("Observation:",)
 PATIENCE = 2
 """Unreadable replies in an episode before it is told to finish."""
 _ACTION = re.compile(
-    r"(?:^|\n)\W*action\s*\d*\s*:?\W*?(search|finish|answer)\b\s*(?:[\[(:]\s*)(.*?)\s*(?:[\])]|\n|$)",
-    re.IGNORECASE,
+    r"(?:^|\n)\W*action\s*\d*\s*:?\W*?(search|finish|answer)\b\s*([\[(:])\s*", re.IGNORECASE
 )
-_BARE = re.compile(r"\b(search|finish)\s*[\[(]\s*(.*?)\s*(?:[\])]|\n|$)", re.IGNORECASE)
+_BARE = re.compile(r"\b(search|finish)\s*([\[(])\s*", re.IGNORECASE)
+_CLOSES = {"]": "[", ")": "("}
 INTRO = (
     "Answer the question by thinking and searching in turn. Each time, write a line 'Thought:' and "
     "then a line 'Action:'. There are two actions: Search[query] looks passages up and shows them "
@@ -84,13 +84,14 @@ class React:
         if step is not None and step.kind == "finish":
             await episode.answer(step.content)
         else:
-            await episode.answer(short_answer(_ACTION.sub("", reply)))
+            first = _ACTION.search(reply)
+            await episode.answer(short_answer(reply[: first.start()] if first else reply))
 
     async def _ask(self, episode: PromptedEpisode, talk: list[Message]) -> str:
         reply = spoken(await episode.ask(talk, STOPS))
         reply = reply.split("Observation:", 1)[0].strip()
         first = _ACTION.search(reply)  # what it wrote after that, it wrote without an observation
-        return reply[: first.end()].strip() if first else reply
+        return reply[: _content(reply, first)[1]].strip() if first else reply
 
     def _exchange(self, reply: str, observation: str) -> list[Message]:
         return [
@@ -104,7 +105,29 @@ def read_step(text: str) -> Step | None:
     found = _ACTION.search(text) or _BARE.search(text)
     if found is None:
         return None
-    content = found[2].strip().strip("\"'“”").strip()
+    content = _content(text, found)[0].strip("\"'“”").strip()
     if found[1].lower() != "search":
         return Step("finish", content)
     return Step("search", content) if content else None
+
+
+def _content(text: str, found: re.Match[str]) -> tuple[str, int]:
+    """Return what stands in an action, and where the action ends.
+
+    That is at the bracket that closes the action's own, not one that was opened inside; at the
+    line's end where there is none.
+    """
+    line = text[found.end() :].partition("\n")[0]
+    opened = [found[2]]
+    for place, letter in enumerate(line):
+        if letter in _CLOSES.values():
+            opened.append(letter)
+        elif letter in _CLOSES:
+            if _CLOSES[letter] in opened:
+                while opened.pop() != _CLOSES[letter]:
+                    pass
+            elif len(opened) == 1:
+                opened.clear()
+            if not opened:
+                return line[:place].strip(), found.end() + place + 1
+    return line.strip(), found.end() + len(line)

@@ -175,4 +175,6 @@ def _title(passage: str) -> str:
 
 
 def _answers(text: str) -> bool:
-    return boxed(text) is not None or tagged_answer(text) is not None
+    """Return whether an answer ends the reasoning: one before a search is a thought about it."""
+    end = text.rpartition(ASK)[2]
+    return boxed(end) is not None or tagged_answer(end) is not None

@@ -73,6 +73,9 @@ class Prompted:
         """
         check_search_env(what.env)
         env = recorded(what, self.folder)
+        if self.folder is not None:  # of an earlier evaluation, which may have had more tasks
+            for file in (self.folder / what.name).glob("[0-9]*.jsonl"):
+                file.unlink()
         play = lambda start, place: self._episode(env, start, what.name, place)  # noqa: E731
         try:
             return await evaluate_side_by_side(what, play, self.concurrency, tick)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
@@ -127,6 +129,8 @@ Command = (
 
 HELD_OUT = 10
 """One of so many pairs is kept back for scoring."""
+_PAIR_ID = re.compile(r"(.+-v\d+/.+)/\d+")
+"""Environment, task and number, as :class:`PairMaker` names pairs."""
 
 
 def run(command: Command) -> None:
@@ -152,8 +156,10 @@ def make_pairs(action: Pairs) -> None:
     report = reporter()
     players = [_make_player(name, action, text_env(env), report) for name in action.player]
     maker = PairMaker(env=env, players=players, settings=settings)
+    relabeller: HindsightRelabeller | None = None
     if action.hindsight is not None:
-        maker = replace(maker, instruct=_make_relabeller(action.hindsight, action, report))
+        relabeller = _make_relabeller(action.hindsight, action, report)
+        maker = replace(maker, instruct=relabeller)
     out = output_file(action.out)
     with report.bar("playing") as bar:
 
@@ -163,6 +169,11 @@ def make_pairs(action: Pairs) -> None:
         found = asyncio.run(maker.pairs(action.split, show))
     write_pairs(out, found)
     report.note(f"{out}: {len(found):,} pairs from tasks of {action.env}, split {action.split}.")
+    if relabeller is not None and relabeller.too_long:
+        report.note(
+            f"--hindsight: {relabeller.too_long:,} of their instructions are the environment's own "
+            "first prompt: the trajectory left the model no room to write one."
+        )
 
 
 def train(action: Train) -> None:
@@ -217,7 +228,7 @@ def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], report: Repor
     return planner_player(planner, lambda: PlannerSetup(actor=first.for_search()))
 
 
-def _make_relabeller(name: str, action: Pairs, report: Reporter) -> Any:
+def _make_relabeller(name: str, action: Pairs, report: Reporter) -> HindsightRelabeller:
     from ...agents.models.loading import load_tokenizer
     from ...agents.prompting import EngineModel
 
@@ -240,8 +251,8 @@ def _settings(action: Train) -> tuple[RewardTraining, ReadingSettings]:
         how = replace(how, lora=replace(ARMAP_LORA, rank=rank) if rank else None)
     if how.lora is None and action.dtype != "float32":
         raise BadValueError(f"--dtype {action.dtype}: training all weights needs float32.")
-    max_tokens = action.max_length or max_tokens
-    return how, ReadingSettings(max_tokens=max_tokens, closing=action.closing)
+    longest = max_tokens if action.max_length is None else action.max_length
+    return how, ReadingSettings(max_tokens=longest, closing=action.closing)
 
 
 def _split(action: Train) -> tuple[list[Pair], list[Pair]]:
@@ -249,16 +260,36 @@ def _split(action: Train) -> tuple[list[Pair], list[Pair]]:
     found = read_pairs(existing_file(action.pairs, "--pairs"))
     if action.held_out is not None:
         return found, read_pairs(existing_file(action.held_out, "--held-out"))
-    tasks = list(dict.fromkeys(pair.better.instruction for pair in found))
-    kept = set(tasks[HELD_OUT - 1 :: HELD_OUT])
-    shown = [pair for pair in found if pair.better.instruction not in kept]
-    held = [pair for pair in found if pair.better.instruction in kept]
+    tasks = _tasks(found)
+    distinct = list(dict.fromkeys(tasks))
+    kept = set(distinct[HELD_OUT - 1 :: HELD_OUT])
+    shown = [pair for pair, task in zip(found, tasks, strict=True) if task not in kept]
+    held = [pair for pair, task in zip(found, tasks, strict=True) if task in kept]
     if not held:
         raise BadValueError(
-            f"--pairs: have {len(tasks)} instructions; to keep a tenth back there must be at least "
-            f"{HELD_OUT}. Give more, or --held-out FILE."
+            f"--pairs: have {len(distinct)} instructions; to keep a tenth back there must be at "
+            f"least {HELD_OUT}. Give more, or --held-out FILE."
         )
     return shown, held
+
+
+def _tasks(pairs: Sequence[Pair]) -> list[str]:
+    """Return a word for the task of each pair: the same for equal instructions, and for equal ids.
+
+    Instructions in hindsight differ between pairs of one task, which share trajectories.
+    """
+    same: dict[str, str] = {}
+
+    def first(name: str) -> str:
+        while (other := same.setdefault(name, name)) != name:
+            name = other
+        return name
+
+    names = [f"instruction {pair.better.instruction}" for pair in pairs]
+    for pair, name in zip(pairs, names, strict=True):
+        if made_here := _PAIR_ID.fullmatch(pair.id):
+            same[first(f"task {made_here[1]}")] = first(name)
+    return [first(name) for name in names]
 
 
 def _table(scores: PairScores) -> Table:

@@ -17,10 +17,11 @@ from turngym.agents.engines.base import Completion, Request
 from turngym.agents.engines.factory import EngineSettings
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.models.loading import load_model, load_tokenizer
-from turngym.agents.planning.actors import REFLECT, EngineActor, TextActor
+from turngym.agents.planning.actors import REFLECT, EngineActor, ProposalSettings, TextActor
 from turngym.agents.planning.budget import PlanningBudget
 from turngym.agents.planning.mcts import Mcts
 from turngym.agents.planning.planners import BestOfN, Greedy, Reflexion
+from turngym.agents.planning.position import Position
 from turngym.agents.planning.search import PlannerSetup, PlanResult
 from turngym.agents.prompting.text_model import Completed
 from turngym.agents.rendering.factory import make_renderer
@@ -191,6 +192,26 @@ class Server:
         )
 
     async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("chat", "plan"), [(True, "Pull left."), (False, "")], ids=["message", "text"]
+)
+def test_thoughts_are_no_plan(chat: bool, plan: str) -> None:
+    class Thinker:
+        continues = True
+
+        async def complete(self, prompt: Any, *, stop: Any, **how: Any) -> Completed:
+            said = "<think>\nRight.\n\nSo left.\n</think>\n\nPull left."
+            for mark in stop:
+                said = said[: said.index(mark) + len(mark)]
+            return Completed(text=said, prompt_tokens=1, completion_tokens=1, stop_reason="end")
+
+        async def close(self) -> None: ...
+
+    actor = TextActor(Thinker(), 64, chat=chat)
+    how = ProposalSettings(temperature=1.0, seed=0)
+    assert asyncio.run(actor.reflect(Position.of(begun()), how)).text == plan
 
 
 def test_text_models_see_messages_or_a_text() -> None:

@@ -127,6 +127,22 @@ def test_contrasts_are_never_tied() -> None:
     assert pairs != made(edits=0, seed=1)
 
 
+@pytest.mark.parametrize("kinds", [{"contrasts": 2, "edits": 0}, {"contrasts": 0, "edits": 3}])
+def test_what_rounding_makes_is_a_tie(kinds: dict[str, int]) -> None:
+    def in_some_order(attempt: Attempt) -> float:
+        return sum([0.1, 0.2, 0.3] if attempt.trajectory.actions[0] == "l" else [0.3, 0.2, 0.1])
+
+    maker = PairMaker(
+        env=Arms(),
+        players=[policy_player(letters)],
+        settings=PairSettings(tasks=12, tries=3, **kinds),
+        score=in_some_order,
+    )
+    assert sum([0.1, 0.2, 0.3]) != sum([0.3, 0.2, 0.1])
+    with pytest.raises(BadValueError, match="scored the same"):
+        asyncio.run(maker.pairs("train"))
+
+
 def test_strength_makes_the_difference() -> None:
     strong = policy_player(lambda seed: ExpertPolicy(seed=seed))
     weak = policy_player(lambda seed: ExpertPolicy(mistakes=1.0, seed=seed))
@@ -151,6 +167,21 @@ def test_edits_change_one_action_and_are_worse() -> None:
     weak = policy_player(lambda seed: ExpertPolicy(mistakes=1.0, seed=seed))
     with pytest.raises(BadValueError, match="scored the same"):
         made(players=[weak], contrasts=0)
+
+
+def test_attempts_without_an_action_are_in_no_pair(tmp_path: Path) -> None:
+    """A model whose context the first prompt fills attempts nothing."""
+
+    async def idle(env: Any, _: int) -> Attempt:
+        return Position.of(env).attempt
+
+    strong = policy_player(lambda seed: ExpertPolicy(seed=seed))
+    pairs = made(players=[idle, strong], tries=1, contrasts=2, edits=3)
+    assert pairs
+    assert all(p.better.moves and p.worse.moves for p in pairs)
+    assert write_pairs(tmp_path / "p.jsonl", pairs) == len(pairs)
+    with pytest.raises(BadValueError, match="scored the same"):
+        made(players=[idle])
 
 
 def test_other_actions() -> None:
@@ -211,6 +242,26 @@ def test_hindsight_rewrites_both() -> None:
     assert plain[1].better.moves[0].observation in asked[1]
     with pytest.raises(BadValueError, match="only answers dialogues"):
         HindsightRelabeller(Writer(), chat=False)
+
+
+@pytest.mark.parametrize(
+    ("said", "instruction"),
+    [
+        ("<think>\nIt pulled left.\n</think>\n\nPull left.", "Pull left.\n"),
+        ("<think>\nIt pulled left", "Own prompt"),  # cut off before it said anything
+    ],
+)
+def test_hindsight_leaves_thoughts_out(said: str, instruction: str) -> None:
+    class Thinker:
+        continues = False
+
+        async def complete(self, prompt: Any, **how: Any) -> Completed:
+            return Completed(text=said, prompt_tokens=1, completion_tokens=1, stop_reason="end")
+
+        async def close(self) -> None: ...
+
+    attempt = Attempt(trajectory=Trajectory("Own prompt", (Move("l", "left"),)), status="failed")
+    assert asyncio.run(HindsightRelabeller(Thinker())(attempt)) == instruction
 
 
 def test_planners_play_for_pairs(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any
 
 import pytest
@@ -160,6 +161,13 @@ def test_the_customised_target() -> None:
         [v for _, v in plan(BestOfN(n=2)).tried], abs=1.5 + 1e-9
     )
     assert long.value == pytest.approx(Worth().score([long.attempt.trajectory])[0] - 1.5)
+
+
+def test_equal_rewards_are_standardised_to_nought() -> None:
+    """The mean of six times 0.4 is not 0.4, and nothing may be made of that difference."""
+    same = [(plan(Greedy()).attempt, 0.4)] * 6
+    assert math.fsum([0.4] * 6) / 6 != 0.4
+    assert Objective(standardise=True).values(same) == [0.0] * 6
 
 
 def test_scripted_policies_plan_too() -> None:

@@ -195,6 +195,16 @@ def test_search_o1_reads_documents_apart(env: Any) -> None:
     assert episode.usage.tool_calls == 1
 
 
+def test_search_o1_searches_after_a_thought_about_the_answer(env: Any) -> None:
+    model = FakeModel(
+        rf"<think> I end with \boxed{{answer}}. {ask('Cork river')}",
+        "Final information: Cork lies by R2.",
+        r"\boxed{R2}",
+    )
+    episode = play(SearchO1(), model, env)
+    assert actions(episode) == ["<search> Cork river </search>", "<answer> R2 </answer>"]
+
+
 def test_search_o1_is_told_when_no_search_is_left(env: Any) -> None:
     turns = [x for i in range(4) for x in (ask(f"q{i}"), "Final information: none")]
     model = FakeModel(*turns, ask("more"), r"\boxed{R2}")

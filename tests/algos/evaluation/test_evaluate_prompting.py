@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,13 @@ def test_a_mistake_in_the_program_ends_the_evaluation(tmp_path: Path, mistake: E
 
 def events(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_smaller_evaluation_leaves_no_transcripts_of_a_larger_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for n in (5, 2):
+        evaluate(replace(world_set(tmp_path), n=n), Reader(), folder=out)
+    assert sorted(p.name for p in (out / "towns").iterdir()) == ["00000.jsonl", "00001.jsonl"]
 
 
 def test_transcripts_hold_every_call_and_replay(tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.maze import Arms
 from helpers.model_server import completion, serving
 
-from turngym.agents.planning.records import read_pairs
+from turngym.agents.planning.pair_scores import pair_scores
+from turngym.agents.planning.records import Pair, read_pairs, write_pairs
+from turngym.agents.planning.trajectory import Trajectory
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs import replay
 from turngym.envs.wrappers.record import read_transcripts
@@ -86,6 +90,20 @@ def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
     assert not own & {pair.better.instruction for pair in read_pairs(path)}
 
 
+def test_hindsight_keeps_the_pairs_whose_trajectory_is_too_long(
+    tmp_path: Path,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("turngym.agents.planning.generation.HINDSIGHT", "x" * 600 + "{moves}")
+    path = str(tmp_path / "long.jsonl")
+    words = ["--out", path, "--player", "expert", "--n", "2", "--tries", "1"]
+    assert main(["armap", "pairs", *ENV, *words, "--hindsight", str(tiny_model)]) == 0
+    found = read_pairs(path)
+    assert f"--hindsight: {len(found)} of their instructions are the environment's" in told(capsys)
+
+
 def test_hindsight_knows_the_names_of_models(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +141,10 @@ def test_hindsight_knows_the_names_of_models(
             ["armap", "train", "--pairs", "PAIRS", "--out", "new", "--dtype", "bfloat16"],
             "training all weights needs float32",
         ),
+        (
+            ["armap", "train", "--pairs", "PAIRS", "--out", "new", "--max-length", "0"],
+            "max_tokens is 0; expected an integer of at least 16",
+        ),
     ],
 )
 def test_refusals(
@@ -140,6 +162,36 @@ def test_refusals(
     where = ENV if words[1] != "train" else []
     assert main([places.get(word, word) for word in words] + where) == REFUSED
     assert message in told(capsys)
+
+
+def test_pairs_of_a_task_stay_together_under_instructions_in_hindsight(
+    tmp_path: Path, tiny_model: Path, pairs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def renamed(trajectory: Trajectory, number: int) -> Trajectory:
+        return replace(trajectory, instruction=f"Pull some arms, {number}.\n")
+
+    many = read_pairs(pairs)
+    own = [Pair(p.id, renamed(p.better, i), renamed(p.worse, i)) for i, p in enumerate(many)]
+    path = tmp_path / "hindsight.jsonl"
+    write_pairs(path, own)
+    parts = {}
+
+    def trained(reward: Any, shown: list[Pair], *_: Any) -> dict[str, float]:
+        parts["shown"] = {pair.id.rpartition("/")[0] for pair in shown}
+        return {"loss": 0.0}
+
+    def scored(reward: Any, held: list[Pair]) -> Any:
+        parts["held"] = {pair.id.rpartition("/")[0] for pair in held}
+        return pair_scores([1.0], [0.0])
+
+    monkeypatch.setattr(
+        "turngym.algos.training.supervised.reward_model.train_reward_model", trained
+    )
+    monkeypatch.setattr("turngym.benchmarks.cli.armap.evaluate_pairs", scored)
+    words = ["--pairs", str(path), "--out", str(tmp_path / "rm"), "--model", str(tiny_model)]
+    assert main(["armap", "train", *words]) == 0
+    assert len(parts["held"]) == len({p.id.rpartition("/")[0] for p in many}) // 10
+    assert not parts["held"] & parts["shown"]
 
 
 def test_too_few_pairs(
