@@ -45,6 +45,7 @@ from turngym.benchmarks.cli.train import (
     Command,
     configure,
     default_command,
+    expand_words,
     print_result,
 )
 from turngym.envs.core.env import TextEnv
@@ -341,6 +342,11 @@ def test_adapters_without_a_rank_are_refused(given: list[str], tiny_model: Path)
     words = ["--env", "Letters-v0", "--model", str(tiny_model), *given]
     with pytest.raises(BadValueError, match="--lora-rank N"):
         configure(tyro.cli(Command, args=words), Silent())
+
+
+def test_no_option_at_all_leaves_every_default() -> None:
+    assert expand_words([]) == []
+    assert default_command([]) is None
 
 
 @pytest.mark.parametrize(
