@@ -233,7 +233,8 @@ def _show(rows: Sequence[ScoreRow], earlier: Earlier | None) -> None:
 def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
     """Return the environment, and the sets of its tasks that are scored."""
     env = env_config(command.env, command.env_options)
-    env = fitting_size(env, _made_for(command), reporter())
+    if not command.eval_data:  # files of the user's own are no world with a size
+        env = fitting_size(env, _made_for(command), reporter())
     if command.per_task:
         if command.eval_data:
             raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")

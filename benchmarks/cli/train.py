@@ -373,7 +373,7 @@ def expand_words(words: Sequence[str]) -> list[str]:
 
 
 def _read_options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for word, following in zip(words, [*words[1:], "--"], strict=True):
+    for word, following in zip(words, [*words, "--"][1:], strict=True):
         if word.startswith("--"):
             option, equals, value = word.partition("=")
             if not equals and not following.startswith("--"):

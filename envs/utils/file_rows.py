@@ -30,10 +30,13 @@ def read_lines(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield (place, line) of a file, blank lines too; the first without a byte order mark.
 
     Raises:
-        DataError: The file cannot be opened.
+        DataError: The file cannot be opened, or is compressed or Parquet.
     """
     with open_file(path) as file:
         for number, line in enumerate(file, start=1):
+            if number == 1 and line.startswith((b"\x1f\x8b", b"PAR1")):
+                kind = "Parquet" if line.startswith(b"PAR1") else "compressed (gzip); unpack it"
+                raise DataError(f"{path}: is {kind}; expected JSON lines, one object per line.")
             yield f"{path}:{number}", strip_byte_order_mark(line) if number == 1 else line
 
 

@@ -32,7 +32,8 @@ def find_suite(manifest: Manifest, suites: Mapping[str, Suite]) -> Suite:
                 expected=f"one of {', '.join(map(str, versions))}",
                 got=str(wanted.version),
             )
-        hint = UnknownNameError("suite", wanted.name, sorted(suites))
+        advice = "A suite that is not the package's is known where its file is: --suite-file FILE."
+        hint = UnknownNameError("suite", wanted.name, sorted(suites), advice=advice)
         raise refused("unknown_suite", str(hint), got=wanted.name)
     if wanted.digest != suite.digest:
         raise refused(

@@ -33,6 +33,8 @@ from turngym.algos.training.settings import WarmStart as TrainedStart
 from turngym.benchmarks.cli import saved_config
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.env_options import EnvOptions
+from turngym.benchmarks.cli.eval import Command as EvalCommand
+from turngym.benchmarks.cli.eval import _configure_sets
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.cli.model_options import (
     fitting_size,
@@ -45,6 +47,7 @@ from turngym.benchmarks.cli.train import (
     Command,
     configure,
     default_command,
+    expand_words,
     print_result,
 )
 from turngym.envs.core.env import TextEnv
@@ -242,6 +245,20 @@ def test_a_file_of_questions_is_trained_on_and_not_evaluated(
         config.evals[0].make()
 
 
+def test_a_model_of_a_small_world_is_scored_on_files(tmp_path: Path) -> None:
+    given = write_questions(tmp_path)
+    options = EnvOptions(corpus=given.corpus)
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "starter.json").write_text(
+        '{"env_id": "SearchQA-v0", "env_kwargs": {"size": "micro"}}'
+    )
+    command = EvalCommand(
+        agent=(str(tmp_path),), eval_data=(f"mine={given.data}",), env_options=options
+    )
+    (mine,) = _configure_sets(command)[1]
+    assert mine.make().base_env.source.sizes() == {"train": 1}
+
+
 def test_eval_names_the_options_that_choose_other_tasks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -341,6 +358,11 @@ def test_adapters_without_a_rank_are_refused(given: list[str], tiny_model: Path)
     words = ["--env", "Letters-v0", "--model", str(tiny_model), *given]
     with pytest.raises(BadValueError, match="--lora-rank N"):
         configure(tyro.cli(Command, args=words), Silent())
+
+
+def test_no_option_at_all_leaves_every_default() -> None:
+    assert expand_words([]) == []
+    assert default_command([]) is None
 
 
 @pytest.mark.parametrize(

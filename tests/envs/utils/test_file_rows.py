@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,6 +49,19 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows
 def test_bad_lines(line: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         parse_row(line, "f:3")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(b'{"id": "0"}\n'), r"rows: is compressed \(gzip\); unpack it; expected"),
+        (b"PAR1\x15\x04\xff", r"rows: is Parquet; expected JSON lines"),
+    ],
+)
+def test_files_of_another_kind_are_named(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "rows").write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        list(read_rows(tmp_path / "rows"))
 
 
 def test_the_line_within_a_text_is_named_on_request() -> None:

@@ -221,7 +221,9 @@ def test_a_wrong_suite_version(entry: Path, suite: Suite) -> None:
 
 def test_an_unknown_suite_and_another_content(entry: Path, suite: Suite) -> None:
     edit_manifest(entry, lambda data: data["suite"].update(name="tinny"))
-    assert refusal_of(entry, suite).reason == "unknown_suite"
+    refusal = refusal_of(entry, suite)
+    assert refusal.reason == "unknown_suite"
+    assert "--suite-file FILE" in refusal.message  # a frozen suite of one's own
     edit_manifest(entry, lambda data: data["suite"].update(name="tiny", digest="f" * 32))
     assert refusal_of(entry, suite).reason == "suite_digest"
 
