@@ -141,11 +141,16 @@ def discover() -> None:
         try:
             point.load()
         except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
-            warnings.warn(
-                f"the installed environment {point.name} ({point.value}) is left out: "
-                f"{type(error).__name__}: {error}",
-                stacklevel=2,
-            )
+            warn_left_out(point, error)
+
+
+def warn_left_out(point: EntryPoint, error: BaseException) -> None:
+    """Warn that an installed environment is not there, and why."""
+    warnings.warn(
+        f"the installed environment {point.name} ({point.value}) is left out: "
+        f"{type(error).__name__}: {error}",
+        stacklevel=3,
+    )
 
 
 def _find(word: str) -> Plugin:
