@@ -140,7 +140,7 @@ def discover() -> None:
     for point in installed():
         try:
             point.load()
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a stranger's module does
             warn_left_out(point, error)
 
 
@@ -174,6 +174,11 @@ def _execute(plugin: Plugin, word: str) -> None:
             _run_file(Path(plugin.path))
     except DataError:
         raise
+    except SystemExit as end:
+        raise DataError(
+            f"--plugin {word}: ends the program when it is imported ({end!r}); put what only a "
+            'script does under if __name__ == "__main__".'
+        ) from end
     except Exception as error:
         raise DataError(f"--plugin {word}: {type(error).__name__}: {error}") from error
     _loaded[plugin] = _hash_source(plugin)
