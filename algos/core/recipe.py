@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,10 +115,11 @@ class Recipe:
                 f"recipe {self.name!r}: tokens_per_step is {self.tokens_per_step}; expected at "
                 "least 1, better several times what a group samples, or none."
             )
-        if not self.temperature > 0:
+        if not 0 < self.temperature < math.inf:
             raise BadValueError(
-                f"recipe {self.name!r}: temperature is {self.temperature}; expected above 0 "
-                "(greedy sampling has no gradient)."
+                f"recipe {self.name!r}: temperature is {self.temperature}; expected a finite "
+                "number above 0 (greedy sampling has no gradient, nor has one without regard to "
+                "the model)."
             )
         if self.filter is not None and self.tracker is not None:
             raise BadValueError(

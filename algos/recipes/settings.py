@@ -165,10 +165,10 @@ def _read(value: Any, setting: Setting) -> Any:
             raise UnknownNameError("choice", value, get_args(option), setting.path)
         try:
             return _as(value, option)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):  # the last of infinity as a whole number
             continue
     wanted = " or ".join(_name_of(o) for o in _options(setting.kind))
-    raise BadValueError(f"{setting.path}: got {value!r}; expected {wanted}.")
+    raise BadValueError(f"{setting.path}: got {value!r:.100}; expected {wanted}.")
 
 
 def _as(value: Any, kind: Any) -> Any:

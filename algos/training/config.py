@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from ...agents.engines.http.settings import HttpSettings
 from ...agents.models.lora import LoraSettings
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
+from ...envs.core.settings import check_integers
 from ..core.annotators import OldLogprobs
 from ..core.recipe import Recipe
 from ..evaluation.defaults import TASKS
@@ -81,6 +83,9 @@ class EvalConfig:
     split: str = "dev"
     n: int = TASKS
 
+    def __post_init__(self) -> None:
+        check_integers(self)
+
     def make(self) -> EvalSet:
         """Make the environment and check that the split exists."""
         return EvalSet(name=self.name, env=self.env.prototype, split=self.split, n=self.n)
@@ -103,6 +108,7 @@ class Budget:
     minutes: float | None = None
 
     def __post_init__(self) -> None:
+        check_integers(self)
         given = [v for v in (self.steps, self.tokens, self.calls, self.minutes) if v is not None]
         if not given or not all(0 <= v < math.inf for v in given):
             raise BadValueError(
@@ -259,13 +265,30 @@ def model_digest(name_or_path: str) -> str:
     return "sha256:" + total.hexdigest()
 
 
-def plain_data(value: Any) -> Any:
-    """Return dataclasses as dictionaries with a key for their type, for JSON."""
+def plain_data(value: Any, place: str = "training") -> Any:
+    """Return dataclasses as dictionaries with a key for their type, for JSON.
+
+    Args:
+        value: Dataclasses, mappings and lists of texts and numbers; NumPy's become Python's own.
+        place: What it is, for the message.
+
+    Raises:
+        BadValueError: Something in it has no JSON form; the message says where.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: plain_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"type": type(value).__name__, **fields}
+        given = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **plain_data(given, place)}
     if isinstance(value, Mapping):
-        return {str(key): plain_data(item) for key, item in value.items()}
+        return {str(key): plain_data(item, f"{place}.{key}") for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_data(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+        return [plain_data(item, f"{place}[{at}]") for at, item in enumerate(value)]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return plain_data(value.tolist(), place)
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    raise BadValueError(
+        f"{place} is {value!r:.100}, a {type(value).__name__}; expected what a run's config.json "
+        "can hold: texts, numbers, bools, None, and lists, mappings and dataclasses of these."
+    )

@@ -104,7 +104,9 @@ class McpEnvironment:
     def _start(self, arguments: Mapping[str, Any]) -> str:
         """Start the episode that the client chose, or the next of the fixed ones."""
         if self._rows is None:
-            return self.game.start({"split": self.split, **_check_arguments(arguments, _CHOICES)})
+            chosen = _check_arguments(arguments, _CHOICES)
+            given = {name: value for name, value in chosen.items() if value is not None}
+            return self.game.start({"split": self.split, **given})
         _check_arguments(arguments, ())
         if self._started and self.game.talk.info["status"] == "running":
             raise EpisodeError(f"{START}: the episode is not over; go on with it to its end.")

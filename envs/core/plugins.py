@@ -140,12 +140,17 @@ def discover() -> None:
     for point in installed():
         try:
             point.load()
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises
-            warnings.warn(
-                f"the installed environment {point.name} ({point.value}) is left out: "
-                f"{type(error).__name__}: {error}",
-                stacklevel=2,
-            )
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a stranger's module does
+            warn_left_out(point, error)
+
+
+def warn_left_out(point: EntryPoint, error: BaseException) -> None:
+    """Warn that an installed environment is not there, and why."""
+    warnings.warn(
+        f"the installed environment {point.name} ({point.value}) is left out: "
+        f"{type(error).__name__}: {error}",
+        stacklevel=3,
+    )
 
 
 def _find(word: str) -> Plugin:
@@ -169,6 +174,11 @@ def _execute(plugin: Plugin, word: str) -> None:
             _run_file(Path(plugin.path))
     except DataError:
         raise
+    except SystemExit as end:
+        raise DataError(
+            f"--plugin {word}: ends the program when it is imported ({end!r}); put what only a "
+            'script does under if __name__ == "__main__".'
+        ) from end
     except Exception as error:
         raise DataError(f"--plugin {word}: {type(error).__name__}: {error}") from error
     _loaded[plugin] = _hash_source(plugin)

@@ -12,7 +12,14 @@ import gymnasium as gym
 from gymnasium.envs.registration import load_env_creator
 
 from .errors import BadValueError, UnknownNameError
-from .plugins import OF_MODULE, discover, installed, load_inherited, load_plugin
+from .plugins import (
+    OF_MODULE,
+    discover,
+    installed,
+    load_inherited,
+    load_plugin,
+    warn_left_out,
+)
 from .tasks import SPLITS
 
 
@@ -192,10 +199,16 @@ def register_environment(spec: EnvironmentSpec) -> None:
 
 
 def register_installed() -> None:
-    """Make ``gym.make`` work for what installed packages offer, without loading them yet."""
+    """Make ``gym.make`` work for what installed packages offer, without loading them yet.
+
+    A name that gymnasium does not take as an id is left out with a warning.
+    """
     for point in installed():
         if point.name not in gym.registry:
-            _register(point.name, _not_loaded(point.name), {})
+            try:
+                _register(point.name, _not_loaded(point.name), {})
+            except gym.error.Error as error:
+                warn_left_out(point, error)
 
 
 def _register(env_id: str, entry_point: str, kwargs: Mapping[str, Any]) -> None:

@@ -82,6 +82,22 @@ def check_integer(name: str, value: Any, where: str, *, min: int, max: int | Non
     raise BadValueError(f"{where}: {name} is {value!r}; expected an integer {wanted}.")
 
 
+def check_bool(name: str, value: Any, where: str) -> bool:
+    """Return ``value`` if it is true or false, of Python or NumPy, and no word such as "no".
+
+    Args:
+        name: Name of the setting.
+        value: Its value.
+        where: Owner of the setting, for the message.
+
+    Raises:
+        BadValueError: It is something else.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise BadValueError(f"{where}: {name} is {value!r}; expected True or False.")
+
+
 def check_number(
     name: str,
     value: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.env import Episode, Verdict
-from ..core.settings import check_number
+from ..core.settings import check_bool, check_number
 from .common import check_size
 from .password import CodedDoors, Doors, describe_doors, make_code
 
@@ -90,8 +90,8 @@ class Judge(CodedDoors):
         judged: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        self.judged = judged
         name = type(self).__name__
+        self.judged = check_bool("judged", judged, name)
         rules = describe_doors(doors, "The last door opens when all letters were right.")
         code = make_code(doors, name)
         super().__init__(code, "" if check_size(size, name) else rules, render_mode=render_mode)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..core.env import Episode, Outcome, Policy
 from ..core.randomness import EpisodeRandom
-from ..core.settings import check_integer
+from ..core.settings import check_bool, check_integer
 from ..core.tasks import Task
 from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
@@ -137,7 +137,7 @@ class Keys(Rooms):
         revisits: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        self.revisits = revisits
+        self.revisits = check_bool("revisits", revisits, "Keys")
         wrong = "others lead back or into a dead end" if revisits else "others end the walk"
         rules = (
             f"There are {rooms} rooms in a row. In each of them one of the letters a, b, c leads "

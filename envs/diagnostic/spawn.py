@@ -13,7 +13,7 @@ from itertools import combinations, product
 from ..core.env import Episode, Opening, Outcome, Policy, SessionSwitch
 from ..core.errors import BadValueError
 from ..core.randomness import EpisodeRandom
-from ..core.settings import check_integer
+from ..core.settings import check_bool, check_integer
 from ..core.tasks import Task
 from .common import LetterEnv, LetterExpert, ListedTasks, ask_for_letter, check_size, read_letter
 
@@ -85,12 +85,13 @@ class Spawn(LetterEnv[Boxes, Inside]):
         micro = check_size(size, "Spawn")
         count = (3 if micro else 5) if boxes is None else boxes
         self.boxes = BOXES[: check_integer("boxes", count, "Spawn", min=2, max=len(BOXES))]
+        self.forced = check_bool("forced", forced, "Spawn")
+        self.deep = check_bool("deep", deep, "Spawn")
         if deep and not forced:
             raise BadValueError(
                 "Spawn: deep=True opens what is inside boxes that are opened without asking; set "
                 "forced=True with it."
             )
-        self.forced, self.deep = forced, deep
         self.letters = self.boxes + TAKE + STOP
         self.stop = tuple(self.letters)
         if not micro:

@@ -13,7 +13,7 @@ from ..core.env import Policy, TextEnv
 from ..core.episode import NO_TERMS, Episode, Outcome
 from ..core.errors import BadValueError, UnknownNameError
 from ..core.randomness import EpisodeRandom
-from ..core.settings import check_integer, check_number
+from ..core.settings import check_bool, check_integer, check_number
 from ..core.tasks import Task
 from .engine.game import TASK_TYPES, Game
 from .engine.planner import TAKE, find_command, find_plan, see_all
@@ -141,9 +141,7 @@ class Household(TextEnv[HouseholdState, Game]):
         self.kinds = choose_types(tasks)
         source, self.size = _load_source(size, self.kinds, games, world_seed)
         self.words = _choose_words(self.size, edition)
-        if not isinstance(admissible, bool):
-            raise BadValueError(f"Household: admissible is {admissible!r}; expected True or False.")
-        self.admissible = admissible
+        self.admissible = check_bool("admissible", admissible, "Household")
         self.history = check_integer("history", history, "Household", min=0, max=100)
         self.step_reward = check_number("step_reward", step_reward, "Household", min=-1, max=0)
         steps = MAX_STEPS[self.size] if max_steps is None else max_steps

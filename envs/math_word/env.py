@@ -11,7 +11,7 @@ from ..core.env import TextEnv
 from ..core.episode import Episode, GoldAnswer, Outcome, Verdict
 from ..core.errors import BadValueError, UnknownNameError
 from ..core.randomness import EpisodeRandom
-from ..core.settings import check_integer
+from ..core.settings import check_bool, check_integer
 from ..core.tasks import Task
 from ..tools.action_parsing import Tagged, TagGrammar
 from ..utils.response_stats import compute_response_metrics
@@ -139,6 +139,7 @@ class MathWord(TextEnv[MathState, Problem]):
         made = {"size": size, "steps": steps, "topics": topics, "traps": traps}
         made["world_seed"] = world_seed
         self.grader = make_grader(grader)
+        check_bool("skip_unreadable", skip_unreadable, "MathWord")
         if data is None:
             if skip_unreadable:
                 raise BadValueError(

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..core.env import check_action
 from ..core.errors import EpisodeError, MissingExtraError
 from ..core.spaces import Utf8Text
 from ..core.tasks import draw_task
@@ -24,6 +25,8 @@ except ImportError as error:
     raise MissingExtraError("Retail for two agents", "pettingzoo", "marl") from error
 
 ASSISTANT, CUSTOMER = "assistant", "customer"
+PROBE = "options"
+"""A reset option that means nothing; PettingZoo's own tests pass it to every environment."""
 
 
 class RetailUtterance(str):
@@ -107,17 +110,22 @@ class RetailAEC(AECEnv):
         Args:
             seed: Seed of the task and the episode.
             options: ``split`` and ``task``, as for :class:`Retail`.
+
+        Raises:
+            UnknownNameError: An option, split or task id that does not exist.
+            BadValueError: A negative seed, or a task index out of range.
         """
         if seed is not None:
-            self._rng = np.random.default_rng(seed)
-        given = dict(options or {})
+            self._rng = np.random.default_rng(self.inner.seed_stream(seed))
+        given = {name: value for name, value in (options or {}).items() if name != PROBE}
         source, name = self.inner.source, self.inner.name
         if "task" not in given:
             task = draw_task(source, given.get("split"), self._rng, name)
-            given = {"split": task.split, "task": task.id}
-        self._options, self._seed = given, int(self._rng.integers(2**31))
+            given = {**given, "split": task.split, "task": task.id}
+        first = int(self._rng.integers(2**31))
         self.external.words = ""
-        self.inner.reset(seed=self._seed, options=given)
+        self.inner.reset(seed=first, options=given)
+        self._options, self._seed = given, first
         self.agents = self.possible_agents.copy()
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -130,13 +138,19 @@ class RetailAEC(AECEnv):
         self.agent_selection = CUSTOMER
 
     def step(self, action: Any) -> None:
-        """Play the present agent's text."""
+        """Play the present agent's text; None for an agent that has ended.
+
+        Raises:
+            TypeError: The action is not text.
+            EpisodeError: Before the first reset, or when both agents are gone.
+        """
         if not self.agents:
             raise EpisodeError("RetailAEC: step after the end; call reset first.")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
+        check_action(action, f"RetailAEC, {agent}")
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         if agent == CUSTOMER:

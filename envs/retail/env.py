@@ -11,6 +11,7 @@ from ..core.env import TextEnv
 from ..core.episode import Call, Episode, Outcome, Play, Verdict
 from ..core.errors import BadValueError
 from ..core.randomness import EpisodeRandom
+from ..core.settings import check_bool
 from ..core.tasks import Task
 from ..tools.action_parsing import Unreadable
 from .action_handlers import check_message, collect_messages, handle_call
@@ -121,7 +122,8 @@ class Retail(TextEnv[RetailState, RetailTask]):
             render_mode=render_mode,
         )
         self.mode = knowledge.tools.semantics.name
-        self.policy = self.mode == "strict" if policy is None else policy
+        strict = self.mode == "strict"
+        self.policy = strict if policy is None else check_bool("policy", policy, "Retail")
         usages = {tool.usage: tool.description for tool in knowledge.tools.tools.values()}
         self.instructions = write_instructions(usages, micro=micro, rules=knowledge.source.rules)
         self.tools = knowledge.tools.schemas

@@ -116,14 +116,15 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
         Raises:
             BadValueError: A list or mask of the wrong length.
-            EpisodeError: A mask at the first reset leaves copies without an episode, or the
-                processes of the copies were ended.
+            EpisodeError: A mask at the first reset, or after one that failed, leaves copies
+                without an episode; or the processes of the copies were ended.
             EnvFault: A process died.
         """
         seeds = self._spread("seed", seed, spread=itertools.count)
         shared = dict(options or {})
         mask = self._read_mask(shared.pop("reset_mask", None))
         tasks = self._spread("options['task']", shared.pop("task", None), spread=itertools.repeat)
+        self._begun = False  # a reset that fails midway has begun some copies anew, others not
         batch = self._copies.reset(
             ResetOrder(seeds=seeds, tasks=tasks, mask=mask.tolist(), options=shared)
         )
@@ -139,11 +140,14 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         Raises:
             BadValueError: Not one action per copy.
             TypeError: An action of a copy whose episode runs is not text.
-            EpisodeError: Before the first reset, or the processes of the copies were ended.
+            EpisodeError: Before the first reset, after one that failed, or the processes of the
+                copies were ended.
             EnvFault: A process died.
         """
         if not self._begun:
-            raise EpisodeError("TextVectorEnv: no episode yet; call reset first.")
+            raise EpisodeError(
+                "TextVectorEnv: no episode yet, or the last reset failed; call reset first."
+            )
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise BadValueError(
                 f"TextVectorEnv: got {len(actions)} actions"
@@ -248,7 +252,10 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
                 "booleans, at least one of them True."
             )
         if not self._begun and not mask.all():
-            raise EpisodeError("TextVectorEnv: the first reset must be of all copies.")
+            raise EpisodeError(
+                "TextVectorEnv: the first reset must be of all copies, and so must one after a "
+                "reset that failed."
+            )
         return mask
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from helpers.forests import single_turns
 from helpers.path_notes import annotations_for
 
 from turngym.algos.core.annotators import SpawnedValues
+from turngym.algos.core.forest import Forest
+from turngym.algos.core.protocols import Annotations, Credit, Credits
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.credit import (
     Gae,
@@ -24,6 +27,8 @@ from turngym.algos.credit import (
 from turngym.algos.losses import PolicyLoss, StepDpoLoss
 from turngym.algos.recipes import make_recipe
 from turngym.algos.rollouts import Branch, Chains, Expand, Sessions
+from turngym.algos.rollouts.task_order import OrderedTasks
+from turngym.algos.training.credit_step import assign_credit
 from turngym.envs.core.errors import BadValueError
 
 INTRA = TreeCredit(terms="intra")
@@ -112,3 +117,57 @@ def test_values_of_the_wrong_length_are_refused(rule: Any) -> None:
 def test_what_makes_no_sense_is_refused(rule: Any, bad: dict[str, Any], message: str) -> None:
     with pytest.raises(BadValueError, match=message):
         rule(**bad)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Credit):
+    """A rule of a user's own, with a mistake."""
+
+    gives: Any
+
+    def __call__(self, forest: Forest, annotations: Annotations) -> Credits:
+        return self.gives(np.float32([0.5, 0.5]))
+
+
+@pytest.mark.parametrize(
+    ("gives", "error", "reason"),
+    [
+        (lambda row: None, TypeError, r"Own returned a NoneType; expected Credits\("),
+        (lambda row: [row], TypeError, r"Own returned a list; expected Credits\("),
+        (
+            lambda row: Credits(advantages=[row, row * np.nan]),
+            BadValueError,
+            "Own gave path 1 the advantages .*nan.*expected finite",
+        ),
+    ],
+)
+def test_a_rule_of_ones_own_is_named_for_its_mistakes(
+    gives: Any, error: type[Exception], reason: str
+) -> None:
+    """NaN was answered with "Try a lower learning rate", anything else by whoever read it."""
+    recipe = replace(make_recipe("grpo", {"loss.kl.coef": 0.0}), credit=Own(gives=gives))
+    forest, tasks, scorer = single_turns([1.0, 0.0]), OrderedTasks(0, "train", 10), object()
+    with pytest.raises(error, match=reason):
+        assign_credit(recipe, forest, scorer, tasks)  # type: ignore[arg-type]
+    fine = replace(recipe, credit=Own(gives=lambda row: Credits(advantages=[row, row])))
+    assign_credit(fine, forest, scorer, tasks)  # type: ignore[arg-type]
+
+
+def test_a_rule_is_not_named_for_numbers_that_it_was_given() -> None:
+    """A critic that diverged asks for a lower learning rate, which the loss says."""
+
+    class Diverged(OrderedTasks):
+        def annotations(self, forest: Forest) -> dict[str, list[Any]]:
+            return {"values": [np.float32([np.nan])] * len(forest.paths)}
+
+    recipe = replace(
+        make_recipe("grpo", {"loss.kl.coef": 0.0}),
+        credit=Own(gives=lambda row: Credits(advantages=[row * np.nan])),
+    )
+    credited = assign_credit(
+        recipe,
+        single_turns([1.0]),
+        object(),  # type: ignore[arg-type]
+        Diverged(0, "train", 10),
+    )
+    assert np.isnan(credited.credits.advantages[0]).all()

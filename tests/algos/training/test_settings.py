@@ -5,9 +5,11 @@ Each of these was taken, and something else was done: precision "bf16" trained i
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.training_runs import config
 
@@ -17,6 +19,7 @@ from turngym.agents.models.lora import LoraSettings
 from turngym.agents.models.random_init import BlankSettings
 from turngym.algos.core.annotators import OldLogprobs
 from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.training.config import Budget, EnvConfig, EvalConfig
 from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.envs.core.errors import BadValueError
 
@@ -40,6 +43,9 @@ WRONG: list[tuple[type, dict[str, Any], str]] = [
     (LoraSettings, {"rank": 8.0}, "an integer"),
     (BlankSettings, {"vocabulary": "byte"}, "'auto' or 'words' or 'bytes'"),
     (OldLogprobs, {"source": "sampeld"}, "'learner' or 'sampled'"),
+    (Budget, {"steps": 1.5}, "an integer, or None"),
+    (Budget, {"tokens": "4"}, "an integer, or None"),
+    (EvalConfig, {"env": EnvConfig(id="Letters-v0"), "n": 2.5}, "an integer"),
 ]
 
 
@@ -58,3 +64,16 @@ def test_a_run_s_configuration_checks_what_it_inherits(tiny_model: Path) -> None
         config(tiny_model, max_lag=1.5)
     with pytest.raises(BadValueError, match=r"TrainConfig\.records is 'some'"):
         config(tiny_model, records="some")
+
+
+def test_a_run_s_file_holds_numpy_s_numbers_and_says_what_it_cannot_hold(tiny_model: Path) -> None:
+    """Both ended in "Object of type … is not JSON serializable", which names no setting."""
+    settings = {"words": np.array([1, 2]), "share": np.float32(0.5)}
+    given = config(tiny_model, env=EnvConfig(id="Letters-v0", settings=settings))
+    found = json.loads(json.dumps(given.resolved("digest")))
+    assert found["env"]["settings"] == {"words": [1, 2], "share": 0.5}
+    wrong = config(tiny_model, env=EnvConfig(id="Letters-v0", settings={"data": [{"a"}]}))
+    with pytest.raises(
+        BadValueError, match=r"training\.env\.settings\.data\[0\] .* a set; expected"
+    ):
+        wrong.resolved("digest")

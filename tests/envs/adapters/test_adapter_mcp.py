@@ -95,7 +95,9 @@ def test_refusals_are_error_results(adapter: Any) -> None:
                 result = await client.call_tool(name, arguments)
                 assert result.is_error
                 assert reason in text(result)
-            assert (await client.call_tool("new_episode", {})).meta[META]["split"] == "test"
+            for given in ({}, {"split": None, "task": None, "seed": None}):
+                started = await client.call_tool("new_episode", given)
+                assert started.meta[META]["split"] == "test"
             wrong = await client.call_tool("search", {"words": "x"})
             assert not wrong.is_error
             assert "invalid" in text(wrong)

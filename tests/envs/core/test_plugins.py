@@ -106,6 +106,7 @@ def test_a_module_beside_the_working_folder(name: str, tmp_path: Path) -> None:
         ("mine.py", "import nothing_like_this", "nothing_like_this"),
         ("mine.py", "raise RuntimeError('not today')", "RuntimeError: not today"),
         ("mine.py", "def broken(:", "SyntaxError"),
+        ("mine.py", "import sys; sys.exit(0)", r"SystemExit\(0\).*under if __name__"),
     ],
 )
 def test_what_cannot_be_loaded_says_why(
@@ -196,10 +197,10 @@ def test_a_folder_that_runs_nothing_is_refused(tmp_path: Path) -> None:
     assert list(plugin_versions()) == ["mine_folder.part"]
 
 
-def install(folder: Path, point: str) -> None:
+def install(folder: Path, point: str, name: str = "Mine-v0") -> None:
     about = folder / "mine_package-1.0.dist-info"
     write(about, "METADATA", "Metadata-Version: 2.1\nName: mine-package\nVersion: 1.0\n")
-    write(about, "entry_points.txt", f"[turngym.environments]\nMine-v0 = {point}\n")
+    write(about, "entry_points.txt", f"[turngym.environments]\n{name} = {point}\n")
     sys.path.append(str(folder))
 
 
@@ -216,15 +217,25 @@ def test_installed_packages_are_found_when_they_are_asked_for(tmp_path: Path) ->
     assert loaded_plugins() == ()  # other processes find it as this one did
 
 
-def test_an_installed_package_that_breaks_keeps_nobody_from_working(tmp_path: Path) -> None:
-    write(tmp_path / "site", "mine_package.py", "raise RuntimeError('not today')")
+@pytest.mark.parametrize("error", ["RuntimeError", "SystemExit"])
+def test_an_installed_package_that_breaks_keeps_nobody_from_working(
+    error: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "site", "mine_package.py", f"raise {error}('not today')")
     install(tmp_path / "site", "mine_package")
     register_installed()
-    with pytest.warns(UserWarning, match=r"Mine-v0.*left out: RuntimeError: not today"):
+    with pytest.warns(UserWarning, match=rf"Mine-v0.*left out: {error}: not today"):
         discover()
     assert "SearchQA-v0" in registration.all_ids()
     with pytest.raises(UnknownNameError, match="Mine-v0"):
         gym.make("Mine-v0")
+
+
+def test_an_installed_name_that_is_no_id_keeps_nobody_from_working(tmp_path: Path) -> None:
+    """Importing the package raised gymnasium's error, so that nothing of it could be used."""
+    install(tmp_path / "site", "mine_package", name="My Game-v0")
+    with pytest.warns(UserWarning, match=r"My Game-v0 \(mine_package\) is left out: .*Malformed"):
+        register_installed()
 
 
 def test_a_class_is_an_entry_point() -> None:

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.settings import (
+    check_bool,
     check_choices,
     check_integer,
     check_integers,
@@ -24,6 +26,26 @@ def test_what_is_within_bounds_is_returned() -> None:
     assert check_integer("n", 3, "Here", min=1, max=3) == 3
     assert check_number("x", 0.5, "Here", min=0, max=1) == 0.5
     assert check_number("x", np.float32(0.5), "Here", above=0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name"),
+    [
+        ("Spawn-v0", "forced"),
+        ("Spawn-v0", "deep"),
+        ("Keys-v0", "revisits"),
+        ("Judge-v0", "judged"),
+        ("Household-v0", "admissible"),
+        ("Retail-v0", "policy"),
+        ("MathWord-v0", "skip_unreadable"),
+    ],
+)
+def test_a_word_is_neither_true_nor_false(env_id: str, name: str) -> None:
+    """`--env.forced no` played with forced boxes: the text is not empty."""
+    for value in ("no", "False", 2):
+        with pytest.raises(BadValueError, match=f"{name} is {value!r}; expected True or False"):
+            gym.make(env_id, size="micro", **{name: value})
+    assert check_bool("x", np.bool_(True), "Here") is True
 
 
 @pytest.mark.parametrize("value", [True, "3", 3.0, None, 0])

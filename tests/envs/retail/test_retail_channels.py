@@ -207,3 +207,26 @@ def test_a_copy_for_two_agents_has_a_customer_of_its_own(copied: Callable[[Any],
     env.reset(seed=2)
     assert twin.agents == [ASSISTANT, CUSTOMER]
     assert twin.observe(ASSISTANT) == "Customer: Words to the copy.\n"
+
+
+def test_two_agents_refuse_what_they_cannot_read() -> None:
+    """A misspelt option was dropped, so that the episode was of another split."""
+    pytest.importorskip("pettingzoo")
+    from turngym.envs.retail.aec import RetailAEC
+
+    env, other = RetailAEC(size="micro"), RetailAEC(size="micro")
+    for one in (env, other):
+        one.reset(seed=1, options={"split": "dev", "task": 0})
+    for given, reason in (
+        ({"options": {"spilt": "dev"}}, "Did you mean 'split'"),
+        ({"options": {"task": -1}}, "not in split"),
+        ({"seed": "1"}, "expected an integer from 0"),
+        ({"seed": -1}, "expected an integer from 0"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            env.reset(**given)
+    with pytest.raises(TypeError, match="customer: action is a NoneType; expected text"):
+        env.step(None)
+    for one in (env, other):
+        one.step("Hello.")  # begins the episode before those that were refused, none of these
+    assert env.inner.digest() == other.inner.digest()

@@ -174,6 +174,27 @@ def test_bad_input_is_refused_before_anything_moves() -> None:
         env.reset(options={"taks": 1})
 
 
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [({"split": "nope"}, UnknownNameError), ({"task": [0, 10**12]}, BadValueError)],
+)
+def test_after_a_reset_that_failed_nothing_is_played(
+    options: dict[str, Any], refused: type[Exception]
+) -> None:
+    env = TextVectorEnv(Guess(max_turns=1), 2)
+    env.reset(seed=1)
+    env.step([guess(0)] * 2)  # both end, so the next step resets them
+    with pytest.raises(refused):
+        env.reset(options=options)
+    with pytest.raises(EpisodeError, match="the last reset failed"):
+        env.step([guess(0)] * 2)
+    with pytest.raises(EpisodeError, match="and so must one after"):
+        env.reset(options={"reset_mask": np.array([True, False])})
+    env.reset(seed=1)
+    for turns in ([1, 1], [0, 0], [1, 1]):
+        assert env.step([guess(0)] * 2)[4]["turn"].tolist() == turns
+
+
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])
 def test_a_bad_number_of_copies_is_refused(count: Any) -> None:
     with pytest.raises(BadValueError, match="num_envs"):
