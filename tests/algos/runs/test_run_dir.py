@@ -222,6 +222,16 @@ def test_the_newest_are_kept_and_load_by_path(saved: Path, tiny_model: Path) -> 
     assert AutoTokenizer.from_pretrained(path).pad_token_id is not None
 
 
+def test_from_a_million_steps_on_the_newest_are_kept_too(saved: Path, tiny_model: Path) -> None:
+    """By name ``step-1000000`` comes before ``step-000003``: it was deleted when it was whole."""
+    learner, tokenizer = make(tiny_model)
+    for step in (999_999, 1_000_000, 1_000_001):
+        save_checkpoint(saved, learner, tokenizer, RunCounters(step=step), keep=2)
+    assert [p.name for p in checkpoints(saved)] == ["step-1000000", "step-1000001"]
+    assert newest_whole(saved) == saved / "step-1000001"
+    assert set_damaged_aside(saved, saved / "step-1000000") == [saved / "damaged-step-1000001"]
+
+
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(saved: Path) -> None:
     weights = saved / "step-000003" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-10])
