@@ -162,7 +162,7 @@ def _save(
         (part / "trainer").mkdir(parents=True)
         tokenizer.save_pretrained(part)
         if carried.memory:
-            write_json(part / MEMORY, carried.memory)
+            write_json(part / MEMORY, carried.memory, compact=True)
         if carried.rollouts is not None:
             save_pending(part / AHEAD, carried.rollouts)
     if not team.alone:
