@@ -276,11 +276,20 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON so that a reader sees the old file or the whole new one."""
+def write_json(path: Path, data: Any, *, compact: bool = False) -> None:
+    """Write JSON so that a reader sees the old file or the whole new one.
+
+    Args:
+        path: The file.
+        data: JSON data.
+        compact: Whether it is on one line: not for people, but in a third of the time and space.
+    """
     part = path.with_name(path.name + ".part")
     with part.open("w", encoding="utf-8") as file:
-        json.dump(data, file, indent=2, ensure_ascii=False)
+        if compact:  # json.dump would encode in Python, value by value
+            file.write(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
+        else:
+            json.dump(data, file, indent=2, ensure_ascii=False)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())

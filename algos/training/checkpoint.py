@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Collection, Mapping
@@ -160,7 +162,7 @@ def _save(
         (part / "trainer").mkdir(parents=True)
         tokenizer.save_pretrained(part)
         if carried.memory:
-            write_json(part / MEMORY, carried.memory)
+            write_json(part / MEMORY, carried.memory, compact=True)
         if carried.rollouts is not None:
             save_pending(part / AHEAD, carried.rollouts)
     if not team.alone:
@@ -236,7 +238,7 @@ def _warn(line: str) -> None:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints in ``folder``, oldest first."""
-    return sorted(p for p in folder.glob("step-*") if p.is_dir())
+    return sorted((p for p in folder.glob("step-*") if p.is_dir()), key=_order)
 
 
 def newest_whole(folder: Path, on_damage: Callable[[str], None] = _warn) -> Path | None:
@@ -252,7 +254,7 @@ def newest_whole(folder: Path, on_damage: Callable[[str], None] = _warn) -> Path
     """
     problems = []
     kept = [p for p in folder.glob(f"{_REPLACED}*") if not (folder / _name(p)).exists()]
-    for path in sorted([*checkpoints(folder), *kept], key=_name, reverse=True):
+    for path in sorted([*checkpoints(folder), *kept], key=_order, reverse=True):
         problem = _problem(path)
         if problem is None:
             for line in problems:
@@ -271,6 +273,12 @@ def _name(path: Path) -> str:
     return path.name.removeprefix(_REPLACED)
 
 
+def _order(path: Path) -> tuple[float, str]:
+    """Return a key by step: names of a million steps and more have another length."""
+    number = re.match(r"step-(\d+)", name := _name(path))
+    return (int(number[1]) if number else math.inf), name
+
+
 def set_damaged_aside(folder: Path, newest: Path) -> list[Path]:
     """Rename the checkpoints after ``newest``, which are damaged; return them as they are now.
 
@@ -280,7 +288,7 @@ def set_damaged_aside(folder: Path, newest: Path) -> list[Path]:
         folder: Of the checkpoints.
         newest: What :func:`newest_whole` found there.
     """
-    later = [path for path in checkpoints(folder) if path.name > _name(newest)]
+    later = [path for path in checkpoints(folder) if _order(path) > _order(newest)]
     return [p.rename(_emptied(p.with_name(_DAMAGED + p.name))) for p in later]
 
 

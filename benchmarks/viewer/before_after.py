@@ -57,7 +57,7 @@ def _evaluations(folder: Path) -> Mapping[str, list[tuple[int, Path]]]:
         match = _FILE.fullmatch(path.name)
         if match is not None and match["name"] != "train":
             found.setdefault(match["name"], []).append((int(match[1]), path))
-    return found
+    return {name: sorted(files) for name, files in found.items()}
 
 
 def _pairs(files: list[tuple[int, Path]]) -> list[BeforeAfter]:

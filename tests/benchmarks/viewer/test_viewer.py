@@ -290,6 +290,16 @@ def test_the_page_opens_on_a_task_failed_before_and_solved_after(tmp_path: Path)
     assert page_data(read_source(str(root)), 1e7)["pair"] is None  # one evaluation is no pair
 
 
+def test_the_last_evaluation_is_that_of_the_highest_step(tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", steps=(1,))
+    write_evaluations(root)
+    folder = root / "trajectories"
+    (folder / "step-000004-dev.txt").rename(folder / "step-999999-dev.txt")
+    (folder / "step-000010-dev.txt").rename(folder / "step-1000000-dev.txt")
+    pair = page_data(read_source(str(root)), 1e7)["pair"]
+    assert [e["step"] for e in pair["episodes"]] == [0, 1_000_000]
+
+
 def test_every_sign_of_the_page_is_explained_on_it(tmp_path: Path) -> None:
     """What the scripts draw beside words stands in the list of symbols."""
     page = render_page(page_data(read_source(str(write_run(tmp_path / "run"))), 1e7))
