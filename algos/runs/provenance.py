@@ -35,12 +35,6 @@ def versions(env_ids: list[str], step: int) -> dict[str, Any]:
     """
     import torch
 
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = None
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "from_step": step,
@@ -51,9 +45,20 @@ def versions(env_ids: list[str], step: int) -> dict[str, Any]:
         "cuda": torch.version.cuda if torch.cuda.is_available() else None,
         "git_commit": git_commit(),
         "environments": env_ids,
-        "packages": found,
+        "packages": dict(_package_versions()),
         "plugins": plugin_versions(),
     }
+
+
+@cache
+def _package_versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 @cache
