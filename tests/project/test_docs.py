@@ -12,6 +12,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from helpers.commands import with_options
 
 from turngym.algos.recipes import RECIPES
 from turngym.benchmarks.cli.main import main
@@ -44,13 +45,30 @@ def test_every_page_on_adding_a_part_is_tried() -> None:
     assert {path.name for path in DOCS.glob("adding-*.md")} == set(PAGES) | ELSEWHERE
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_reader_s_own_part_learns_with_the_commands_of_its_page(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
+    before, after = follow_page(page, tmp_path, monkeypatch, {})
+    assert after > before + PAGES[page]
+
+
+@pytest.mark.usefixtures("registries")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_on_adding_a_part_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow_page(page, tmp_path, monkeypatch, {"--steps": "1", "--eval-n": "4"})
+
+
+def follow_page(
+    page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, instead: dict[str, str]
+) -> tuple[float, float]:
+    """Save a page's files and run its commands; the mean success before and after."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("TURNGYM_CACHE", str(folder / "cache"))
     text = (DOCS / page).read_text(encoding="utf-8")
     for kind, ending in (("python", "py"), ("json", "json")):
         files = re.findall(rf"Save\s+this\s+as\s+`(\w+\.{ending})`", text)
@@ -59,11 +77,11 @@ def test_a_reader_s_own_part_learns_with_the_commands_of_its_page(
             Path(file).write_text(code, encoding="utf-8")
     for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
         for line in block.splitlines():
-            run(shlex.split(line))
+            run(with_options(shlex.split(line), instead))
     (written,) = (p for name in ("run", "runs") for p in Path(name).rglob("result.json"))
     result = json.loads(written.read_text())
     before, after = (result[k][0]["success"]["mean"] for k in ("before", "after"))
-    assert after > before + PAGES[page]
+    return before, after
 
 
 def run(words: list[str]) -> None:

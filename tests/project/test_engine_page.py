@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from helpers.commands import with_options
 
 from turngym.agents.engines.factory import ENGINES
 from turngym.benchmarks.cli.main import REFUSED, main
@@ -49,7 +50,8 @@ def test_a_reader_s_own_engine_trains_with_one_command(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
     Path("my_engine.py").write_text(ENGINE, encoding="utf-8")
-    command = [*shlex.split(COMMAND)[1:], "--run-dir"]
+    words = with_options(shlex.split(COMMAND)[1:], {"--eval-n": "4"})
+    command = [*words, "--recipe.groups_per_step", "2", "--run-dir"]
     try:
         assert main([*command, "run"]) == 0
         mine = command.index("recompute")

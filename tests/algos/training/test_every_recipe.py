@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.learning import LADDER, STEPS
+from helpers.learning import LADDER
 
 from turngym.agents.models.random_init import BlankSettings, blank_model
 from turngym.agents.scripted import text_env
@@ -37,23 +37,21 @@ SIGNAL = ("Bandit-v0", "Password-v0", "Spawn-v0")
 """Where even a model that knows nothing is told apart, so that weights must move."""
 OURS = [e for e in all_ids(hidden=True) if find_environment(e).builtin]
 MEMBERS = [["Retail-v0", {"max_turns": 4}, 1], ["MathWord-v0", {}, 1]]
-ALWAYS = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")
-"""One recipe of each family; the others meet the later worlds in the slow run."""
-EARLY = ("SearchQA-v0", *STEPS)
-LATE = tuple(e for e in LADDER if e != "Keys-v0")
-"""Variants of the early ones, for the slow run."""
+FAMILIES = ("grpo", "ppo", "treegrpo", "arpo", "tarl", "pasa")
+"""One recipe of each family: what is fast meets every world with two of them, in turns."""
 BRIEF = ("Password-v0", "Spawn-v0")
-"""Turns, and sessions."""
+"""Turns, and sessions: what is fast meets them with every recipe."""
+LATE = tuple(e for e in LADDER if e != "Keys-v0")
+"""Variants of the others, for the slow run."""
 KIN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("hgpo", "g2po", "graphgpo", "tigpo"), ("Keys-v0",)),
     "gigpo": ("SearchQA-v0", "Keys-v0"),
     "igpo": ("SearchQA-v0", "Recall-v0", "Bandit-v0"),
     "hcapo": ("Keys-v0",),
-    **dict.fromkeys(("cispo", "sapo", "sampo", "dppo", "maxrl", "empg"), BRIEF),
     **dict.fromkeys(("opd", "opid", "aepo", "at2po", "spear"), ("Spawn-v0",)),
     "opsd": ("SearchQA-v0", "Spawn-v0", "Keys-v0"),
 }
-"""Recipes that differ in little but credit or loss, and where they are tried; the rest is slow."""
+"""Recipes that need something of a world, or differ in little from those that meet both."""
 MIXED = ("grpo", "tarl", "tarlppo")
 """Recipes that are tried on a mixture; its members are rows of their own."""
 CELLS = [
@@ -61,10 +59,12 @@ CELLS = [
         name,
         env_id,
         marks=()
-        if env_id in KIN.get(name, EARLY) or (name in ALWAYS and env_id not in LATE)
+        if env_id in KIN.get(name, BRIEF)
+        or (env_id not in LATE and name in (FAMILIES[at % 6], FAMILIES[(at + 1) % 6]))
+        or (env_id == "MixedTasks-v0" and name == "grpo")
         else pytest.mark.slow,
     )
-    for env_id in OURS
+    for at, env_id in enumerate(OURS)
     for name in RECIPES
     if env_id != "MixedTasks-v0" or name in MIXED
 ]

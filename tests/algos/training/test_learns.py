@@ -10,7 +10,7 @@ from helpers.learning import LADDER, LEAST, NOT_LEARNED, REFUSED, SETTINGS, STEP
 from turngym.algos.recipes import RECIPES
 from turngym.envs import all_ids, find_environment
 
-QUICK = [("grpo", "Recall-v0"), ("ppo", "Bandit-v0"), ("treegrpo", "Bandit-v0")]
+QUICK = [("treegrpo", "Bandit-v0")]
 CELLS = [(recipe, env_id) for recipe in SETTINGS for env_id in STEPS]
 SHOULD = [cell for cell in CELLS if cell not in {*NOT_LEARNED, *REFUSED}]
 
@@ -39,7 +39,7 @@ def test_the_table_has_every_recipe_and_every_diagnostic_world() -> None:
 
 
 @pytest.mark.parametrize(("recipe", "env_id"), QUICK)
-def test_three_cells_of_the_table(recipe: str, env_id: str, folder: Path) -> None:
+def test_a_cell_of_the_table(recipe: str, env_id: str, folder: Path) -> None:
     check(recipe, env_id, folder)
 
 

@@ -63,10 +63,18 @@ RECIPES = {
     "tarlppo": {},
     "gspo": {},
 }
+BRIEFLY = (("grpo", "own"), ("ppo", "own"), ("tarlppo", "shared"))
+"""Without a critic, with one of its own, and with one on the policy; the others are slow."""
 
 
-@pytest.mark.parametrize("critic", ["own", "shared"])
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    ("name", "critic"),
+    [
+        pytest.param(name, critic, marks=() if (name, critic) in BRIEFLY else pytest.mark.slow)
+        for name in RECIPES
+        for critic in ("own", "shared")
+    ],
+)
 def test_runs_have_the_numbers_of_transformers_models(
     name: str, critic: Any, blank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

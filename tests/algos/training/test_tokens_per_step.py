@@ -31,13 +31,13 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     **{name: CHAINS for name in RECIPES if "rollout.n" in RECIPES[name].small},
 }
 OTHER = {"igpo": "Recall-v0"}  # a password is no answer
-LIKE_GRPO = ("cispo", "sapo", "sampo", "dppo", "maxrl", "empg", "opid", "opsd", "opd", "aepo")
-"""Recipes that play as GRPO or ARPO does; they are tried in the slow run."""
+DISTINCT = ("grpo", "ppo", "dapo", "treegrpo", "arpo", "at2po", "tarl", "pasa", "spo", "igpo")
+"""Recipes that play in a way of their own; the others are tried in the slow run."""
 WORLDS = [
     pytest.param(
         name,
         OTHER.get(name, "Password-v0"),
-        marks=pytest.mark.slow if name in LIKE_GRPO else (),
+        marks=() if name in DISTINCT else pytest.mark.slow,
     )
     for name in RECIPES
 ] + [("pasa", "Spawn-v0")]

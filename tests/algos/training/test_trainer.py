@@ -51,8 +51,7 @@ from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 # ---------------------------------------------------------------- resuming
 
 
-@pytest.mark.parametrize("recipe", [grpo, ppo])
-@pytest.mark.parametrize("kill_at", [2, 3])
+@pytest.mark.parametrize(("kill_at", "recipe"), [(2, grpo), (3, ppo)])
 def test_a_killed_run_ends_in_the_same_numbers(
     tiny_model: Path, tmp_path: Path, recipe: Callable[[], Recipe], kill_at: int
 ) -> None:
@@ -74,6 +73,7 @@ def test_a_killed_run_ends_in_the_same_numbers(
         assert getattr(resumed, field) == getattr(straight, field)
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_run_directory_holds_what_it_should(tiny_model: Path, tmp_path: Path) -> None:
     setup = config(tiny_model)
     result = run(setup, tmp_path)
