@@ -75,10 +75,9 @@ def warm_start(
 
     The demonstrations are episodes of the split, in the model's own chat format, each seen once;
     the loss is the negative log-likelihood of the expert's action tokens (the recipe ``sft``). An
-    interrupted imitation goes on where it stopped. The cache's key covers the model's weights, the
-    environment with its settings, what its expert does, and the settings, but not how memory is
-    saved by computing again; another tokenizer, chat template or file of questions behind the same
-    key makes a folder of its own.
+    interrupted imitation goes on where it stopped. The cache's key covers the model's weights,
+    tokenizer and chat template, the environment with its settings and files of questions, what its
+    expert does, and the settings, but not how memory is saved by computing again.
 
     Args:
         model: Folder or hub name of the model.
@@ -105,24 +104,21 @@ def warm_start(
     kept = {key: value for key, value in plain.items() if key not in ("model", "device")}
     talks = _play(env, settings, rollout.player)
     spoken = _spoken(talks, base_env)
-    shown = digest_of((base_env.instructions, spoken))
     content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
-    key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
+    key = digest_of((VERSION, config_digest(kept), settings.steps, content))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
-    if read_manifest(folder, MANIFEST).get("content", content) != content:
-        folder = root / f"{env.id}-{key}-{content[:8]}"
 
     def build(draft: Path) -> Mapping[str, Any]:
         _refuse_several_processes()
         refuse_oracle(talks, 0.0, env.id)
-        work = root / f".running-{env.id}-{key}-{content[:8]}"
+        work = root / f".running-{env.id}-{key}"
         learner = replace(config.learner, gradient_checkpointing=gradient_checkpointing)
         how = replace(config, learner=learner)
         tokens = _imitate(how, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
-        return {**about, "content": content, "settings": how.resolved(weights), **tokens}
+        return {**about, "settings": how.resolved(weights), **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
     gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange
 from turngym.algos.learner import model_bundle
 from turngym.algos.learner.learner import Learner
 from turngym.algos.runs.progress import Silent
-from turngym.algos.training.config import EnvConfig
+from turngym.algos.training.config import EnvConfig, TrainConfig
 from turngym.algos.training.settings import WarmStartSettings
 from turngym.algos.training.supervised import warm_start as module
 from turngym.algos.training.supervised.warm_start import MANIFEST, warm_start
@@ -160,21 +162,59 @@ def imitated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return works
 
 
+def brief(folder: Path) -> None:
+    """Give the model of a folder another chat template."""
+    tokenizer = load_tokenizer(folder)
+    tokenizer.chat_template = "{{ 'Be brief.' }}" + tokenizer.chat_template
+    tokenizer.save_pretrained(folder)
+
+
 def test_another_template_for_the_same_weights_makes_another_model(
     chat_model: Path, tmp_path: Path, imitated: list[Path]
 ) -> None:
     other = shutil.copytree(chat_model, tmp_path / "other")
     first = warm_start(str(chat_model), ENV, SHORT)
     assert warm_start(str(other), ENV, SHORT).folder == first.folder
-    tokenizer = load_tokenizer(other)
-    tokenizer.chat_template = "{{ 'Be brief.' }}" + tokenizer.chat_template
-    tokenizer.save_pretrained(other)
+    brief(other)
     second = warm_start(str(other), ENV, SHORT)
     assert second.folder != first.folder
     assert len(set(imitated)) == 2
     assert warm_start(str(chat_model), ENV, SHORT) == first
     assert warm_start(str(other), ENV, SHORT) == second
     assert len(imitated) == 2
+
+
+def test_one_that_waits_does_not_take_the_model_of_another_template(
+    chat_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = shutil.copytree(chat_model, tmp_path / "other")
+    brief(other)
+    begun, chosen = Event(), Event()
+    build_once = module.build_once
+
+    def imitate(config: TrainConfig, work: Path, draft: Path, *_: object) -> dict[str, int]:
+        work.mkdir()
+        (draft / "base").write_text(config.model)
+        if config.model == str(chat_model):
+            begun.set()
+            assert chosen.wait(60)  # by now the other one knows its folder
+        return {"action_tokens": 1, "context_tokens": 2}
+
+    def choose(*args: Any) -> Path:
+        if begun.is_set():
+            chosen.set()
+        return build_once(*args)
+
+    monkeypatch.setattr(module, "_imitate", imitate)
+    monkeypatch.setattr(module, "build_once", choose)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(warm_start, str(chat_model), ENV, SHORT)
+        assert begun.wait(60)
+        made = {str(other): warm_start(str(other), ENV, SHORT)}
+        made[str(chat_model)] = first.result()
+    assert {base: (one.folder / "base").read_text() for base, one in made.items()} == {
+        base: base for base in made
+    }
 
 
 def test_other_lines_in_the_files_make_another_model(
