@@ -1,14 +1,16 @@
-"""What a warm start's settings do not say: the tokens that are imitated, and the user's files."""
+"""What a warm start's settings do not say: the imitated tokens, and what is in files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ....agents.models.loading import load_tokenizer
+from ....agents.models.lora import ADAPTER_SETTINGS
 from ....agents.rendering.factory import Style, keep_style, make_renderer
 from ....agents.warm_start.demonstrations import Exchange, render
 from ....envs.core.digest import digest_of
@@ -16,13 +18,16 @@ from ....envs.core.env import TextEnv
 
 _READ_UP_TO = 2**28
 """Bytes up to which a file is read; a larger one is known by its size and date."""
+_ORIGIN = ("_name_or_path", "transformers_version")
+"""Fields of a model's configuration that say where it came from, and change nothing."""
 
 
 class ImitatedContent(NamedTuple):
     """What some demonstrations are to a model.
 
     Attributes:
-        digest: Of their token ids, and of the files that the environment's settings name.
+        digest: Of their token ids, of the model's configuration, and of the files that the
+            environment's settings name.
         longest_action: Tokens of the longest action, its end included.
     """
 
@@ -39,8 +44,8 @@ def look_at_content(
 ) -> ImitatedContent:
     """Return what some demonstrations are in a model's tokens, and the digest of files.
 
-    Two models of equal weights may have other tokenizers or chat templates, and files keep their
-    names when their lines change.
+    Two models of equal weights may have other tokenizers, chat templates or configurations, and
+    files keep their names when their lines change.
 
     Args:
         model: Folder or hub name of the model.
@@ -62,7 +67,25 @@ def look_at_content(
     ]
     files = [found for file in sorted(set(_files(settings))) if (found := _digest(file))]
     longest = max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
-    return ImitatedContent(digest_of((written, files)), longest)
+    return ImitatedContent(digest_of((written, _configuration(Path(model)), files)), longest)
+
+
+def _configuration(folder: Path) -> list[Any]:
+    """Return what the weights of a model folder compute, its adapters' scale too."""
+    found = []
+    for name in ("config.json", ADAPTER_SETTINGS):
+        try:
+            settings = json.loads((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # loading the model will say what is wrong with it
+            settings = None
+        found.append(_without_origin(settings))
+    return found
+
+
+def _without_origin(settings: Any) -> Any:
+    if not isinstance(settings, Mapping):
+        return settings
+    return {k: _without_origin(v) for k, v in settings.items() if k not in _ORIGIN}
 
 
 def _files(value: Any) -> Iterator[Path]:

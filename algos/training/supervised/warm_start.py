@@ -76,8 +76,9 @@ def warm_start(
     The demonstrations are episodes of the split, in the model's own chat format, each seen once;
     the loss is the negative log-likelihood of the expert's action tokens (the recipe ``sft``). An
     interrupted imitation goes on where it stopped. The cache's key covers the model's weights,
-    tokenizer and chat template, the environment with its settings and files of questions, what its
-    expert does, and the settings, but not how memory is saved by computing again.
+    configuration, tokenizer and chat template, the environment with its settings and files of
+    questions, what its expert does, and the settings, but not how memory is saved by computing
+    again.
 
     Args:
         model: Folder or hub name of the model.

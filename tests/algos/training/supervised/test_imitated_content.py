@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,16 @@ def test_files_are_known_by_what_is_in_them_wherever_they_are_named(
         assert digest(model, settings) != first
         file.write_text("one")
         assert digest(model, settings) == first
+
+
+def test_the_scale_of_adapters_is_part_of_the_model(model: str, tmp_path: Path) -> None:
+    adapters = Path(shutil.copytree(model, tmp_path / "adapters"))
+    found = set()
+    for alpha in (8, 16):
+        settings = {"base_model_name_or_path": "base", "lora_alpha": alpha}
+        (adapters / "adapter_config.json").write_text(json.dumps(settings))
+        found.add(digest(str(adapters), {}))
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize(

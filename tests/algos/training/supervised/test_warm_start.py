@@ -184,6 +184,22 @@ def test_another_template_for_the_same_weights_makes_another_model(
     assert len(imitated) == 2
 
 
+def test_another_configuration_of_the_same_weights_makes_another_model(
+    chat_model: Path, tmp_path: Path, imitated: list[Path]
+) -> None:
+    other = shutil.copytree(chat_model, tmp_path / "other")
+    config = json.loads((other / "config.json").read_text())
+
+    def made(**changes: Any) -> Path:
+        (other / "config.json").write_text(json.dumps(config | changes))
+        return warm_start(str(other), ENV, SHORT).folder
+
+    first = warm_start(str(chat_model), ENV, SHORT).folder
+    assert made(_name_or_path="elsewhere", transformers_version="4.0.0") == first
+    longer = made(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    assert len({first, longer, made(rms_norm_eps=1e-3)}) == len(imitated) == 3
+
+
 def test_one_that_waits_does_not_take_the_model_of_another_template(
     chat_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
