@@ -15,6 +15,7 @@ from ....agents.rendering.factory import Style, keep_style, make_renderer
 from ....agents.warm_start.demonstrations import Exchange, render
 from ....envs.core.digest import digest_of
 from ....envs.core.env import TextEnv
+from ...rollouts import SpokenDemonstrations
 
 _READ_UP_TO = 2**28
 """Bytes up to which a file is read; a larger one is known by its size and date."""
@@ -28,7 +29,7 @@ class ImitatedContent(NamedTuple):
     Attributes:
         digest: Of their token ids, of the model's configuration, and of the files that the
             environment's settings name.
-        longest_action: Tokens of the longest action, its end included.
+        longest_action: Tokens of the longest action: the end token too, where one ends it.
     """
 
     digest: str
@@ -52,7 +53,8 @@ def look_at_content(
         style: How text becomes tokens.
         env: The environment.
         settings: Its settings.
-        talks: Observations and actions of some dialogues.
+        talks: Observations and actions of some dialogues, as the expert has them; they are put
+            into the model's words here.
 
     Raises:
         BadValueError: No tokenizer, or a chat template that cannot be used.
@@ -61,12 +63,11 @@ def look_at_content(
     keep_style(tokenizer, style)
     renderer = make_renderer(tokenizer, tools=env.tools)
     stop = tuple(env.stop)
-    written = [
-        render([Exchange(*turn) for turn in talk], env.instructions, stop, renderer).ids
-        for talk in talks
-    ]
+    speak = SpokenDemonstrations().speak
+    spoken = [[Exchange(seen, speak(act, env, renderer)) for seen, act in talk] for talk in talks]
+    written = [render(talk, env.instructions, stop, renderer).ids for talk in spoken]
     files = [found for file in sorted(set(_files(settings))) if (found := _digest(file))]
-    longest = max(len(renderer.write(action)) + 1 for talk in talks for _, action in talk)
+    longest = max(len(renderer.write_ended(act, stop)) for talk in spoken for _, act in talk)
     return ImitatedContent(digest_of((written, _configuration(Path(model)), files)), longest)
 
 

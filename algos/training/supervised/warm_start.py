@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,6 @@ from ....agents.models.out_of_memory import MemoryFullError, NoRoomError
 from ....agents.rendering.factory import keep_style
 from ....agents.scripted import text_env
 from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, Exchange, refuse_oracle
-from ....agents.warm_start.thoughts import with_thought
 from ....envs.core.digest import digest_of
 from ....envs.core.env import TextEnv
 from ....envs.core.errors import BadValueError
@@ -104,8 +103,7 @@ def warm_start(
     plain = config.resolved(weights)
     kept = {key: value for key, value in plain.items() if key not in ("model", "device")}
     talks = _play(env, settings, rollout.player)
-    spoken = _spoken(talks, base_env)
-    content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
+    content, longest = look_at_content(model, settings.render, base_env, env.settings, talks)
     key = digest_of((VERSION, config_digest(kept), settings.steps, content))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
@@ -253,13 +251,6 @@ def _play(env: EnvConfig, settings: WarmStartSettings, player: str) -> list[list
     """Return what environment and expert say in the first dialogues."""
     played = text_env(fork(env.prototype))
     return Demonstrator(played, settings.split, settings.seed, policy=player).take(_LOOKED_AT)
-
-
-def _spoken(
-    talks: Iterable[Iterable[tuple[str, str]]], env: TextEnv[Any, Any]
-) -> list[list[tuple[str, str]]]:
-    """Return dialogues with the thoughts before calls that a chat model would have."""
-    return [[(seen, with_thought(action, env.tools)) for seen, action in talk] for talk in talks]
 
 
 def _refuse_several_processes() -> None:

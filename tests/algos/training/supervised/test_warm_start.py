@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.chat_templates import LLAMA32
 from helpers.gguf_files import write_gguf
 from helpers.letters_world import Letters
 from safetensors.torch import load_file
@@ -34,6 +35,7 @@ from turngym.algos.training.supervised import warm_start as module
 from turngym.algos.training.supervised.warm_start import MANIFEST, warm_start
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.tools.action_parsing import write_call
 
 pytest.importorskip("gguf")
 ENV = EnvConfig(id="SearchQA-v0", settings={"size": "micro", "max_turns": 2, "top_k": 1})
@@ -103,7 +105,7 @@ def test_the_longest_action_is_looked_for_beyond_the_first_episodes(chat_model: 
     tokenizer = load_tokenizer(str(chat_model))
     env = text_env(ENV.prototype)
     talks = Demonstrator(env, SHORT.split, SHORT.seed).take(64)
-    lengths = [max(len(tokenizer.encode(turn.action)) + 1 for turn in talk) for talk in talks]
+    lengths = [max(len(tokenizer.encode(turn.action)) for turn in talk) for talk in talks]
     assert made.longest_action == max(lengths) > max(lengths[:4])
 
 
@@ -198,6 +200,20 @@ def test_another_configuration_of_the_same_weights_makes_another_model(
     assert made(_name_or_path="elsewhere", transformers_version="4.0.0") == first
     longer = made(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
     assert len({first, longer, made(rms_norm_eps=1e-3)}) == len(imitated) == 3
+
+
+def test_calls_that_are_whole_messages_are_counted_without_a_thought(
+    tmp_path: Path, imitated: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = write_call("get_order_details", {"order_id": "7"})
+    monkeypatch.setattr(module, "_play", lambda *_: [[Exchange("Where is order 7?", call)]])
+    tokenizer = byte_level(LLAMA32)
+    tokenizer.save_pretrained(tmp_path)
+    shop = EnvConfig(id="Retail-v0", settings={"size": "micro"})
+    made = warm_start(str(tmp_path), shop, SHORT)
+    taught = '{"name": "get_order_details", "parameters": {"order_id": "7"}}'
+    assert made.longest_action == len(tokenizer.encode(taught)) + 1  # the message's end
+    assert len(imitated) == 1
 
 
 def test_one_that_waits_does_not_take_the_model_of_another_template(
