@@ -205,7 +205,7 @@ def _imitate(config: TrainConfig, work: Path, folder: Path, report: Reporter) ->
     read = sum(row["rollout/context_tokens_mean"] * row["rollout/paths"] for row in steps)
     return {
         "steps": result.steps,
-        "episodes": sum(int(row["rollout/paths"]) for row in steps),
+        "episodes": sum(int(row["rollout/groups"] - row["rollout/env_errors"]) for row in steps),
         "action_tokens": result.sampled_tokens,
         "context_tokens": round(read),
         "seconds": round(result.seconds, 1),

@@ -15,6 +15,8 @@ import torch
 from helpers.chat_templates import LLAMA32
 from helpers.gguf_files import write_gguf
 from helpers.letters_world import Letters
+from helpers.small_models import CHATML, byte_level
+from helpers.small_models import model as small_model
 from safetensors.torch import load_file
 
 from turngym.agents.models.loading import load_tokenizer
@@ -70,6 +72,15 @@ def test_an_imitation_is_made_once_and_learns(
     assert sorted(p.name for p in cache.iterdir()) == [made.folder.name, f"{made.folder.name}.lock"]
     monkeypatch.setattr(module, "_imitate", None)  # the cache answers
     assert warm_start(str(chat_model), ENV, more) == made
+
+
+def test_an_episode_of_several_sessions_is_one_episode(tmp_path: Path) -> None:
+    tokenizer = byte_level(CHATML)
+    small_model("Qwen2", max_position_embeddings=4096).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    env = EnvConfig(id="PaperCrawler-v0", settings={"size": "micro", "prompt": "short"})
+    made = warm_start(str(tmp_path), env, WarmStartSettings(episodes=1, batch=1))
+    assert json.loads((made.folder / MANIFEST).read_text())["episodes"] == 1
 
 
 def test_gradient_checkpointing_makes_the_same_model(
