@@ -142,6 +142,9 @@ class Questions:
         settings: How it is asked.
         limit: Maximum tokens that the model can see, None for no limit.
 
+    Raises:
+        BadValueError: The model sees no more than what is never cut of a question.
+
     Attributes:
         pad_id: Fills rows.
         eos_id: Ends an answer.
@@ -151,14 +154,31 @@ class Questions:
         self._renderer = make_renderer(
             tokenizer, "chat" if settings.chat else "plain", observations="inline"
         )
-        self._limit = min(settings.max_tokens, limit or settings.max_tokens)
+        if limit is not None and limit <= TAIL:
+            raise BadValueError(
+                f"selector: the model sees {limit} tokens; expected one that sees more than {TAIL}."
+            )
+        self._longest, self._context = settings.max_tokens, limit
         self.pad_id = self._renderer.pad_id
         self.eos_id = self._renderer.eos_id
 
-    def ids(self, prompt: str) -> list[int]:
-        """Return the ids of a question, at most as many as fit."""
+    def ids(self, prompt: str, answer: int = 0) -> list[int]:
+        """Return the ids of a question, at most as many as fit before so many of its answer.
+
+        Raises:
+            BadValueError: The answer leaves no room for a question.
+        """
+        most = self._longest
+        if self._context is not None:
+            most = min(most, self._context - answer)
+        if most <= TAIL:
+            raise BadValueError(
+                f"selector: an answer has {answer} tokens, and the model sees {self._context}; "
+                f"expected that more than {TAIL} are left for its question. Shorten the reasons, "
+                "or leave them out (rationale=False, --rationale False)."
+            )
         ids = self._renderer.open("", prompt)
-        over = len(ids) - self._limit
+        over = len(ids) - most
         return ids if over <= 0 else ids[: -TAIL - over] + ids[-TAIL:]
 
     def write(self, text: str) -> list[int]:

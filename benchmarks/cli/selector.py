@@ -26,6 +26,7 @@ from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import reporter
 from ...algos.training.supervised.epochs import TrainingProgress
 from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_integer
 from ...envs.paper_crawler.env import PaperCrawler
 from ...envs.paper_crawler.papers import Selector
 from .arguments import Repeated, given, new_folder, output_file, values
@@ -262,6 +263,8 @@ def _questions(
             raise BadValueError(
                 f"--rows: are questions already; leave out {', '.join(sorted(made))}."
             )
+        if options.n is not None:
+            check_integer("--n", options.n, "--rows", min=1)
         rows = read_rows(existing_file(options.rows, "--rows"))
         return _Questions(rows if options.n is None else rows[: options.n], (), None, False)
     env = PaperCrawler(**made)

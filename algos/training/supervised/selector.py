@@ -112,7 +112,8 @@ def train_selector(
         ``steps``, and ``loss``: the mean over the last tenth of them.
 
     Raises:
-        BadValueError: No rows, or a tokenizer that does not fit.
+        BadValueError: No rows, a tokenizer that does not fit, or an answer that leaves no room for
+            its question.
     """
     if not rows:
         raise BadValueError("selector training: got no rows; expected at least one.")
@@ -157,8 +158,8 @@ def _demonstration(
     row: SelectorRow, questions: Questions, decision: Decision, rationale: bool
 ) -> Demonstration:
     """Return question and verdict, with the rationale and end of text where there is one."""
-    asked = questions.ids(row.prompt)
     said = [decision.true if row.label else decision.false]
     if rationale and row.reason:
         said += [*questions.write(row.answer.removeprefix(str(row.label))), questions.eos_id]
+    asked = questions.ids(row.prompt, len(said))
     return Demonstration(asked + said, [False] * len(asked) + [True] * len(said))

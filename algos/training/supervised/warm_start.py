@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,6 @@ from ....agents.models.out_of_memory import MemoryFullError, NoRoomError
 from ....agents.rendering.factory import keep_style
 from ....agents.scripted import text_env
 from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, Exchange, refuse_oracle
-from ....agents.warm_start.thoughts import with_thought
 from ....envs.core.digest import digest_of
 from ....envs.core.env import TextEnv
 from ....envs.core.errors import BadValueError
@@ -75,10 +74,10 @@ def warm_start(
 
     The demonstrations are episodes of the split, in the model's own chat format, each seen once;
     the loss is the negative log-likelihood of the expert's action tokens (the recipe ``sft``). An
-    interrupted imitation goes on where it stopped. The cache's key covers the model's weights, the
-    environment with its settings, what its expert does, and the settings, but not how memory is
-    saved by computing again; another tokenizer, chat template or file of questions behind the same
-    key makes a folder of its own.
+    interrupted imitation goes on where it stopped. The cache's key covers the model's weights,
+    configuration, tokenizer and chat template, the environment with its settings and files of
+    questions, what its expert does, and the settings, but not how memory is saved by computing
+    again.
 
     Args:
         model: Folder or hub name of the model.
@@ -104,25 +103,21 @@ def warm_start(
     plain = config.resolved(weights)
     kept = {key: value for key, value in plain.items() if key not in ("model", "device")}
     talks = _play(env, settings, rollout.player)
-    spoken = _spoken(talks, base_env)
-    shown = digest_of((base_env.instructions, spoken))
-    content, longest = look_at_content(model, settings.render, base_env, env.settings, spoken)
-    key = digest_of((VERSION, config_digest(kept), settings.steps, shown))[:16]
+    content, longest = look_at_content(model, settings.render, base_env, env.settings, talks)
+    key = digest_of((VERSION, config_digest(kept), settings.steps, content))[:16]
     root = cache_dir() / "warm_starts"
     folder = root / f"{env.id}-{key}"
-    if read_manifest(folder, MANIFEST).get("content", content) != content:
-        folder = root / f"{env.id}-{key}-{content[:8]}"
 
     def build(draft: Path) -> Mapping[str, Any]:
         _refuse_several_processes()
         refuse_oracle(talks, 0.0, env.id)
-        work = root / f".running-{env.id}-{key}-{content[:8]}"
+        work = root / f".running-{env.id}-{key}"
         learner = replace(config.learner, gradient_checkpointing=gradient_checkpointing)
         how = replace(config, learner=learner)
         tokens = _imitate(how, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
-        return {**about, "content": content, "settings": how.resolved(weights), **tokens}
+        return {**about, "settings": how.resolved(weights), **tokens}
 
     build_once(folder, MANIFEST, build, "a warm start")
     gc.collect()  # optimiser and engine of the imitation: the run that follows needs their memory
@@ -210,7 +205,7 @@ def _imitate(config: TrainConfig, work: Path, folder: Path, report: Reporter) ->
     read = sum(row["rollout/context_tokens_mean"] * row["rollout/paths"] for row in steps)
     return {
         "steps": result.steps,
-        "episodes": sum(int(row["rollout/paths"]) for row in steps),
+        "episodes": sum(int(row["rollout/groups"] - row["rollout/env_errors"]) for row in steps),
         "action_tokens": result.sampled_tokens,
         "context_tokens": round(read),
         "seconds": round(result.seconds, 1),
@@ -256,13 +251,6 @@ def _play(env: EnvConfig, settings: WarmStartSettings, player: str) -> list[list
     """Return what environment and expert say in the first dialogues."""
     played = text_env(fork(env.prototype))
     return Demonstrator(played, settings.split, settings.seed, policy=player).take(_LOOKED_AT)
-
-
-def _spoken(
-    talks: Iterable[Iterable[tuple[str, str]]], env: TextEnv[Any, Any]
-) -> list[list[tuple[str, str]]]:
-    """Return dialogues with the thoughts before calls that a chat model would have."""
-    return [[(seen, with_thought(action, env.tools)) for seen, action in talk] for talk in talks]
 
 
 def _refuse_several_processes() -> None:

@@ -161,6 +161,9 @@ def test_bad_models(made):
         LanguageModelSelector(model, tokenizer, SHORT, batch=0)
     with pytest.raises(BadValueError, match="do not belong together"):
         LanguageModelSelector(any_model("Qwen2", 100), tokenizer, SHORT)
+    short_sighted = any_model("Qwen2", len(tokenizer), max_position_embeddings=64)
+    with pytest.raises(BadValueError, match="sees 64 tokens; expected one that sees more than 64"):
+        LanguageModelSelector(short_sighted, tokenizer, SHORT)
 
 
 def test_the_environment_takes_a_folder_by_name(made, tmp_path):

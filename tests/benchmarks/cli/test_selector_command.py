@@ -66,6 +66,10 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
         (["train", "--out", "OUT", "--rows", "none.jsonl"], "none.jsonl"),
         (["train", "--out", "OUT", "--rows", "ROWS", "--size", "micro"], "leave out size"),
         (["train", "--out", "OUT", "--rows", "ROWS", "--lr", "-1"], "lr is -1"),
+        (
+            ["train", "--out", "OUT", "--rows", "ROWS", "--n", "-3"],
+            "--n is -3; expected an integer",
+        ),
         (["train", "--out", "OUT", "--env.sise", "micro"], "Did you mean 'size'"),
         (["train", "--out", "OUT", "--data", "ROWS"], "papers is missing"),
         (["eval", "OUT/none", "--rows", "ROWS"], "no such folder"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 from helpers import bookcase as shelves
+from helpers.small_models import byte_level
+from helpers.small_models import model as any_model
 
 from turngym.agents.paper_selector.calibration import selector_scores
 from turngym.agents.paper_selector.decision import decision_of
@@ -83,6 +86,21 @@ def test_what_is_learned(rows, fresh):
     assert said == f" {row.label}\nReason: {row.reason}{tokenizer.eos_token}"
     bare = replace(row, reason="")
     assert _demonstration(bare, questions, decision, True) == plain
+
+
+def test_a_long_question_leaves_room_for_its_answer():
+    """Questions were as long as the context: the answer stood at places that the model lacks."""
+    tokenizer = byte_level()
+    tokenizer.add_tokens([" True", " False"])
+    model = any_model("GPT2", len(tokenizer), n_positions=160)
+    row = SelectorRow("paper " * 200 + "\nDecision:", True, "it is on gold.")
+    told = train_selector(model, tokenizer, [row], (SHORT, TrainingSettings()))
+    assert math.isfinite(told["loss"])
+    questions, decision = Questions(tokenizer, SHORT, 160), decision_of(tokenizer)
+    assert len(_demonstration(row, questions, decision, True).ids) == 160
+    wordy = replace(row, reason="gold " * 100)
+    with pytest.raises(BadValueError, match="the model sees 160; expected that more than 64"):
+        train_selector(model, tokenizer, [wordy], (SHORT, TrainingSettings()))
 
 
 def test_the_same_seed_gives_the_same_weights(rows):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 import torch
+from helpers.chat_templates import LLAMA32
 from helpers.gguf_files import write_gguf
 from helpers.letters_world import Letters
+from helpers.small_models import CHATML, byte_level
+from helpers.small_models import model as small_model
 from safetensors.torch import load_file
 
 from turngym.agents.models.loading import load_tokenizer
@@ -26,12 +31,13 @@ from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange
 from turngym.algos.learner import model_bundle
 from turngym.algos.learner.learner import Learner
 from turngym.algos.runs.progress import Silent
-from turngym.algos.training.config import EnvConfig
+from turngym.algos.training.config import EnvConfig, TrainConfig
 from turngym.algos.training.settings import WarmStartSettings
 from turngym.algos.training.supervised import warm_start as module
 from turngym.algos.training.supervised.warm_start import MANIFEST, warm_start
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.tools.action_parsing import write_call
 
 pytest.importorskip("gguf")
 ENV = EnvConfig(id="SearchQA-v0", settings={"size": "micro", "max_turns": 2, "top_k": 1})
@@ -68,6 +74,15 @@ def test_an_imitation_is_made_once_and_learns(
     assert warm_start(str(chat_model), ENV, more) == made
 
 
+def test_an_episode_of_several_sessions_is_one_episode(tmp_path: Path) -> None:
+    tokenizer = byte_level(CHATML)
+    small_model("Qwen2", max_position_embeddings=4096).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    env = EnvConfig(id="PaperCrawler-v0", settings={"size": "micro", "prompt": "short"})
+    made = warm_start(str(tmp_path), env, WarmStartSettings(episodes=1, batch=1))
+    assert json.loads((made.folder / MANIFEST).read_text())["episodes"] == 1
+
+
 def test_gradient_checkpointing_makes_the_same_model(
     chat_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +116,7 @@ def test_the_longest_action_is_looked_for_beyond_the_first_episodes(chat_model: 
     tokenizer = load_tokenizer(str(chat_model))
     env = text_env(ENV.prototype)
     talks = Demonstrator(env, SHORT.split, SHORT.seed).take(64)
-    lengths = [max(len(tokenizer.encode(turn.action)) + 1 for turn in talk) for talk in talks]
+    lengths = [max(len(tokenizer.encode(turn.action)) for turn in talk) for talk in talks]
     assert made.longest_action == max(lengths) > max(lengths[:4])
 
 
@@ -160,21 +175,89 @@ def imitated(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return works
 
 
+def brief(folder: Path) -> None:
+    """Give the model of a folder another chat template."""
+    tokenizer = load_tokenizer(folder)
+    tokenizer.chat_template = "{{ 'Be brief.' }}" + tokenizer.chat_template
+    tokenizer.save_pretrained(folder)
+
+
 def test_another_template_for_the_same_weights_makes_another_model(
     chat_model: Path, tmp_path: Path, imitated: list[Path]
 ) -> None:
     other = shutil.copytree(chat_model, tmp_path / "other")
     first = warm_start(str(chat_model), ENV, SHORT)
     assert warm_start(str(other), ENV, SHORT).folder == first.folder
-    tokenizer = load_tokenizer(other)
-    tokenizer.chat_template = "{{ 'Be brief.' }}" + tokenizer.chat_template
-    tokenizer.save_pretrained(other)
+    brief(other)
     second = warm_start(str(other), ENV, SHORT)
     assert second.folder != first.folder
     assert len(set(imitated)) == 2
     assert warm_start(str(chat_model), ENV, SHORT) == first
     assert warm_start(str(other), ENV, SHORT) == second
     assert len(imitated) == 2
+
+
+def test_another_configuration_of_the_same_weights_makes_another_model(
+    chat_model: Path, tmp_path: Path, imitated: list[Path]
+) -> None:
+    other = shutil.copytree(chat_model, tmp_path / "other")
+    config = json.loads((other / "config.json").read_text())
+
+    def made(**changes: Any) -> Path:
+        (other / "config.json").write_text(json.dumps(config | changes))
+        return warm_start(str(other), ENV, SHORT).folder
+
+    first = warm_start(str(chat_model), ENV, SHORT).folder
+    assert made(_name_or_path="elsewhere", transformers_version="4.0.0") == first
+    longer = made(rope_parameters={"rope_type": "default", "rope_theta": 500.0})
+    assert len({first, longer, made(rms_norm_eps=1e-3)}) == len(imitated) == 3
+
+
+def test_calls_that_are_whole_messages_are_counted_without_a_thought(
+    tmp_path: Path, imitated: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = write_call("get_order_details", {"order_id": "7"})
+    monkeypatch.setattr(module, "_play", lambda *_: [[Exchange("Where is order 7?", call)]])
+    tokenizer = byte_level(LLAMA32)
+    tokenizer.save_pretrained(tmp_path)
+    shop = EnvConfig(id="Retail-v0", settings={"size": "micro"})
+    made = warm_start(str(tmp_path), shop, SHORT)
+    taught = '{"name": "get_order_details", "parameters": {"order_id": "7"}}'
+    assert made.longest_action == len(tokenizer.encode(taught)) + 1  # the message's end
+    assert len(imitated) == 1
+
+
+def test_one_that_waits_does_not_take_the_model_of_another_template(
+    chat_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = shutil.copytree(chat_model, tmp_path / "other")
+    brief(other)
+    begun, chosen = Event(), Event()
+    build_once = module.build_once
+
+    def imitate(config: TrainConfig, work: Path, draft: Path, *_: object) -> dict[str, int]:
+        work.mkdir()
+        (draft / "base").write_text(config.model)
+        if config.model == str(chat_model):
+            begun.set()
+            assert chosen.wait(60)  # by now the other one knows its folder
+        return {"action_tokens": 1, "context_tokens": 2}
+
+    def choose(*args: Any) -> Path:
+        if begun.is_set():
+            chosen.set()
+        return build_once(*args)
+
+    monkeypatch.setattr(module, "_imitate", imitate)
+    monkeypatch.setattr(module, "build_once", choose)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(warm_start, str(chat_model), ENV, SHORT)
+        assert begun.wait(60)
+        made = {str(other): warm_start(str(other), ENV, SHORT)}
+        made[str(chat_model)] = first.result()
+    assert {base: (one.folder / "base").read_text() for base, one in made.items()} == {
+        base: base for base in made
+    }
 
 
 def test_other_lines_in_the_files_make_another_model(
