@@ -181,6 +181,19 @@ def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
         client.step(begun["session"], 5, "b")
 
 
+def test_an_episode_that_is_over_is_not_started_again(address: str, place: Place) -> None:
+    client = SeasonClient(address, place.token)
+    request = "0" * 32
+    begun, turn = client.start("MathWord-v0", None, None, request), 0
+    again = client.start("MathWord-v0", None, None, request)
+    assert again["observation"] == begun["observation"]
+    while begun["info"]["status"] == "running":
+        turn += 1
+        begun["info"] = client.step(begun["session"], turn, "<answer>1</answer>")["info"]
+    with pytest.raises(EpisodeError, match=r"the episode is over \(ended\)\.$"):
+        client.start("MathWord-v0", None, None, request)
+
+
 def test_a_pass_that_is_finished_twice_at_a_time_has_one_submission(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
