@@ -16,7 +16,7 @@ from ..schema.record import Record
 from ..schema.result import Refusal, Verdict
 from ..suites.sealed import suite_file
 from ..verification.sandbox import Cancelled, verify
-from .publishing import find_dishonest, prepare, publish, reindex, write_site
+from .publishing import find_dishonest, publish, reindex, sweep, write_site
 from .settings import ServerSettings
 from .submissions import Submission, give_back, requeue_interrupted, take_next, update
 
@@ -44,7 +44,7 @@ class Worker:
 
     def start(self) -> None:
         """Start the thread; submissions that a stopped server left unfinished come first."""
-        prepare(self._settings)
+        sweep(self._settings)
         requeue_interrupted(self._settings)
         self._thread.start()
 

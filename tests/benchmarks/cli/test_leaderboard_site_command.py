@@ -57,7 +57,11 @@ def test_token_season_and_reveal(
     assert main(("leaderboard", "token", "alice", *where)) == 0
     token = capsys.readouterr().out.split()[-1]
     assert account_of(settings, token) == "alice"
+    under_way = [settings.uploads / "coming-abc", home / "unpacking-abc"]  # of a running server
+    for folder in under_way:
+        folder.mkdir(parents=True)
     assert main(("leaderboard", "season", "spring", *where, "--suite", file)) == 0
+    assert all(folder.exists() for folder in under_way)
     said = capsys.readouterr().out
     assert "commitment" in said
     assert "left out, since their tasks are listed: Password-v0" in said
