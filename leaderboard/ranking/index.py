@@ -245,7 +245,8 @@ def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
                     "`turngym leaderboard index`, or name another file."
                 )
             base.execute(_SCHEMA)
-            base.execute(f"PRAGMA user_version = {_VERSION}")
+            if version != _VERSION:  # else who only reads would write, and the file look changed
+                base.execute(f"PRAGMA user_version = {_VERSION}")
             yield base
     except sqlite3.DatabaseError as error:
         raise DataError(f"{database}: not an index ({error}); name another file.") from error

@@ -168,6 +168,16 @@ def prepare(settings: ServerSettings) -> None:
             fresh.rename(settings.entries)
 
 
+def site_state(settings: ServerSettings) -> tuple[object, ...]:
+    """Return what changes when pages become old: the index, and which suites are public.
+
+    Commands that run beside the server change both: a reveal does.
+    """
+    there = settings.index.stat() if settings.index.is_file() else None
+    written = (there.st_mtime_ns, there.st_size) if there else None
+    return written, *suite_files(settings, public=True)
+
+
 def write_site(settings: ServerSettings, cancel: threading.Event | None = None) -> None:
     """Write the pages in a separate process, since they replay untrusted entries.
 

@@ -27,8 +27,10 @@ from turngym.leaderboard.server import (
     new_token,
     reveal_and_replay,
     sealed_entry,
+    verifier,
 )
 from turngym.leaderboard.server.app import make_app
+from turngym.leaderboard.server.publishing import suite_files
 from turngym.leaderboard.suites.digests import make_cell_env
 from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.suites.sealed import (
@@ -116,6 +118,31 @@ def check_the_reveal(place: Place, entry_id: str) -> None:
         assert browser.get("/seasons/spring/secret.json").status_code == 200
         assert "revealed" in browser.get("/season").text
         assert browser.get("/api/seasons/spring").status_code == 404
+
+
+def test_a_server_shows_a_season_that_is_revealed_beside_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[list[str]] = []
+
+    def note_site(settings: ServerSettings, cancel: object) -> None:
+        read_index(settings.index)  # as the pages are written: it makes them no older
+        written.append([path.name for path in suite_files(settings, public=True)])
+
+    def wait_for_suites(*names: str) -> None:
+        deadline = time.monotonic() + 60
+        while not written or written[-1] != [*names]:
+            assert time.monotonic() < deadline, written
+            time.sleep(0.05)
+
+    monkeypatch.setattr(verifier, "write_site", note_site)
+    monkeypatch.setattr(verifier, "_POLL_S", 0.05)
+    with place.client(background=True):
+        wait_for_suites("tiny-v1.json")
+        time.sleep(0.5)
+        assert len(written) == 1
+        reveal_and_replay(place.settings, "spring")
+        wait_for_suites("tiny-v1.json", "spring-v1.json")
 
 
 def test_commitment_catches_a_changed_secret(place: Place, base_suite: Suite) -> None:
