@@ -301,6 +301,16 @@ class SealedPlay:
             ).fetchone()[0]
         return season.total - begun
 
+    def running(self, account: str, season: PlayedSeason) -> int:
+        """Return the number of the account's episodes of the season that are not over."""
+        with open_database(self._settings.database) as base:
+            touched = base.execute(
+                "SELECT touched FROM sealed_episodes "
+                "WHERE account = ? AND season = ? AND status = 'running'",
+                (account, season.public.name),
+            ).fetchall()
+        return sum(not self._is_expired(season, row["touched"]) for row in touched)
+
     def _is_expired(self, season: PlayedSeason, touched: float) -> bool:
         return time.time() - touched > season.public.terms.session_s
 

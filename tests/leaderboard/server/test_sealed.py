@@ -341,6 +341,21 @@ def test_expired_and_unplayed_episodes_count_as_errors(
     assert (told["state"], told["score"]) == ("accepted", 0.0)
 
 
+def test_a_pass_is_not_finished_while_an_episode_runs(address: str, place: Place) -> None:
+    client = SeasonClient(address, place.token)
+    client.describe_entry(name="ours", organisation="us", licence="MIT")
+    math, *shops = [remote(address, place, name) for name in ("MathWord-v0", *["WebShop-v0"] * 4)]
+    for env, action in ((math, "<answer>1</answer>"), *((shop, "search[x]") for shop in shops)):
+        info = env.reset()[1]
+        while info["status"] == "running":
+            info = env.step(action)[4]
+    math.reset()
+    with pytest.raises(EpisodeError, match="0 episodes are unplayed, 1 are running; play them to"):
+        client.finish()
+    assert math.step("<answer>1</answer>")[4]["status"] == "ended"
+    assert client.finish()["errors"] == 0
+
+
 def test_open_episodes_and_steps_are_limited(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turngym.envs.wrappers.season_client._BUSY_WAIT_S", 0.0)
     narrow = place.changed(open_episodes=1, steps_per_minute=3)
