@@ -21,6 +21,7 @@ from helpers.server_helpers import sealed_base
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
+from turngym.leaderboard.server.store import open_database
 from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.suites.sealed import is_revealed
 
@@ -71,8 +72,15 @@ def test_token_season_and_reveal(
         "random",
     ]
     assert main(("leaderboard", "season", "spring", *where, "--suite", file)) != 0
+    with open_database(settings.database) as base:
+        base.execute(
+            "INSERT INTO sealed_episodes VALUES "
+            "('1', 'spring', 'alice', 'MathWord-v0', 0, 0, '', 'running', '', 0)"
+        )
     assert main(("leaderboard", "reveal", "spring", *where)) == 0
-    assert "3 entries replayed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "3 entries replayed" in said
+    assert "not finished, so without an entry: the passes of alice" in said
     assert is_revealed(settings.seasons, "spring")
     assert main(("leaderboard", "token", "alice", *where, "--revoke")) == 0
     assert account_of(settings, token) is None

@@ -94,6 +94,9 @@ def test_a_whole_season(place: Place) -> None:
                     assert info["status"] == ("ended" if over else "running")
             with pytest.raises(EpisodeError, match="one pass per task and trial"):
                 env.reset()
+        bob = SeasonClient(address, new_token(place.settings, "bob"))
+        bob.start("MathWord-v0", None, None, "0" * 32)
+        bob.describe_entry(**fields)
         submission = client.finish()
         assert submission["errors"] == 0
         assert client.finish()["id"] == submission["id"]
@@ -110,7 +113,7 @@ def check_the_reveal(place: Place, entry_id: str) -> None:
     site = place.settings.site
     assert not list(site.glob(f"entries/{entry_id}/*/*.html"))  # sealed texts are not shown
     outcome = reveal_and_replay(place.settings, "spring")
-    assert (outcome.accepted, outcome.refused) == (1, ())
+    assert (outcome.accepted, outcome.refused, outcome.unfinished) == (1, (), ("bob",))
     public = read_season(place.settings.seasons, "spring")
     assert check_revealed(public, outcome.folder).id == "spring-v1"
     assert all(one.verdict.accepted for one in read_index(place.settings.index))
