@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...envs.core.episode import Info
+from ...envs.core.errors import UnknownNameError
 from ..entries_io.play import storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
@@ -146,7 +147,11 @@ class SealedPlay:
         row, answer = self._look_up(account, session, turn, action)
         if answer is not None:
             return answer
-        season = self._seasons.find(row["season"])
+        try:
+            season = self._seasons.find(row["season"])
+        except UnknownNameError as error:
+            message = f"the season {row['season']} is over, and its episodes with it."
+            raise Fault(409, "over", message) from error
         self._check_running(season, row)
         self._check_action(season, action)
         with self._asking(row) as ask:

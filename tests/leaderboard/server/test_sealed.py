@@ -148,6 +148,14 @@ def test_a_server_shows_a_season_that_is_revealed_beside_it(
         wait_for_suites("tiny-v1.json", "spring-v1.json")
 
 
+def test_a_step_in_a_season_that_was_revealed_is_refused(address: str, place: Place) -> None:
+    env = remote(address, place, "MathWord-v0")
+    env.reset()
+    reveal_and_replay(place.settings, "spring")
+    with pytest.raises(EpisodeError, match="the season spring is over, and its episodes with it"):
+        env.step("a")
+
+
 def test_commitment_catches_a_changed_secret(place: Place, base_suite: Suite) -> None:
     folder = place.settings.seasons / "spring" / SEALED
     public = read_season(place.settings.seasons, "spring")
