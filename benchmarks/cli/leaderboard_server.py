@@ -181,6 +181,8 @@ def end_season(action: Reveal) -> None:
     say(f"season {outcome.name}: the secret fits the commitment; published in {outcome.folder}")
     for entry_id, refusal in outcome.refused:
         say(f"[red]refused[/] {escape(entry_id)}: {escape(refusal)}")
+    if outcome.unfinished:
+        say(f"not finished, so without an entry: the passes of {', '.join(outcome.unfinished)}")
     say(f"{outcome.accepted} entries replayed")
     if outcome.refused:
         raise TurngymError(f"{len(outcome.refused)} entries of the season do not replay.")

@@ -82,7 +82,7 @@ class SeasonClient:
         """End the pass and submit it.
 
         Args:
-            give_up: Count episodes that were not played as errors.
+            give_up: Count episodes that were not played, or are running, as errors.
 
         Returns:
             ``id`` of the submission and ``status``, the path of its page.

@@ -118,7 +118,7 @@ def rebuild(
         on_progress: Called before each entry with its id, its place and the number of all.
 
     Returns:
-        The index, sorted by id.
+        The index, sorted by id, without what another process has added to it meanwhile.
 
     Raises:
         DataError: There is no such folder, or the file is a different database.
@@ -134,7 +134,7 @@ def rebuild(
             verdict = verify(folder)
         record = read_record(folder)
         found.append(Indexed(entry_id=entry_id, verdict=verdict, record=record))
-    _write(database, found)
+    _write(database, entries, found)
     return found
 
 
@@ -187,11 +187,21 @@ def _read_known(database: Path) -> dict[tuple[str, str], Verdict]:
     }
 
 
-def _write(database: Path, found: list[Indexed]) -> None:
+def _write(database: Path, entries: Path, found: list[Indexed]) -> None:
+    """Write the rows, and keep those of entries that another process has added meanwhile.
+
+    A server accepts entries while the command that reveals a season replays others.
+    """
     make_folder(database.parent)
     now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
     with _open(database) as base:
-        base.execute("DELETE FROM entries")
+        seen = {one.entry_id for one in found}
+        old = [
+            (name,)
+            for (name,) in base.execute("SELECT entry_id FROM entries")
+            if name in seen or not (entries / name / MANIFEST).is_file()
+        ]
+        base.executemany("DELETE FROM entries WHERE entry_id = ?", old)
         base.executemany(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_row(one, now) for one in found],
@@ -245,7 +255,8 @@ def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
                     "`turngym leaderboard index`, or name another file."
                 )
             base.execute(_SCHEMA)
-            base.execute(f"PRAGMA user_version = {_VERSION}")
+            if version != _VERSION:  # else who only reads would write, and the file look changed
+                base.execute(f"PRAGMA user_version = {_VERSION}")
             yield base
     except sqlite3.DatabaseError as error:
         raise DataError(f"{database}: not an index ({error}); name another file.") from error

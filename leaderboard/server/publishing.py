@@ -142,16 +142,23 @@ def reindex(
     return rebuild(settings.entries, settings.index, verdict_of)
 
 
-def prepare(settings: ServerSettings) -> None:
-    """Create the server's folders, with the entries of the package; sweep what was cut off."""
-    for folder in (settings.home, settings.uploads, settings.seasons):
-        folder.mkdir(parents=True, exist_ok=True)
-    settings.home.chmod(0o700)
+def sweep(settings: ServerSettings) -> None:
+    """Delete what a server that stopped was receiving and unpacking.
+
+    Only for a server that starts: to all others, what is not whole yet may be at work.
+    """
     for left in (*settings.uploads.glob(f"{COMING}*"), *settings.home.glob(f"{UNPACKING}*")):
         if left.is_dir() and not left.is_symlink():
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink(missing_ok=True)
+
+
+def prepare(settings: ServerSettings) -> None:
+    """Create the server's folders, with the entries of the package."""
+    for folder in (settings.home, settings.uploads, settings.seasons):
+        folder.mkdir(parents=True, exist_ok=True)
+    settings.home.chmod(0o700)
     if not settings.entries.exists():
         with tempfile.TemporaryDirectory(dir=settings.home, prefix=UNPACKING) as room:
             fresh = Path(room) / "entries"
@@ -159,6 +166,16 @@ def prepare(settings: ServerSettings) -> None:
             for entry_id, folder in entry_folders(entries_folder()):
                 shutil.copytree(folder, fresh / entry_id)
             fresh.rename(settings.entries)
+
+
+def site_state(settings: ServerSettings) -> tuple[object, ...]:
+    """Return what changes when pages become old: the index, and which suites are public.
+
+    Commands that run beside the server change both: a reveal does.
+    """
+    there = settings.index.stat() if settings.index.is_file() else None
+    written = (there.st_mtime_ns, there.st_size) if there else None
+    return written, *suite_files(settings, public=True)
 
 
 def write_site(settings: ServerSettings, cancel: threading.Event | None = None) -> None:

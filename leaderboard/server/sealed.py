@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...envs.core.episode import Info
+from ...envs.core.errors import UnknownNameError
 from ..entries_io.play import storable
 from ..schema.suite import Cell, Slot
 from .seasons import PlayedSeason, Seasons
@@ -57,11 +58,11 @@ class SealedPlay:
             season: The season.
             env: Environment id, or key of a cell.
             wanted: ``task`` and ``trial`` (None: the next), and ``request``, the client's id of the
-                request: a repeated one gets the same episode as long as it has no step.
+                request: a repeated one gets the same episode as it stands, until it is over.
 
         Raises:
             Fault: The episode was played already, too many episodes are open, or the id of the
-                request was one for another environment.
+                request was one for another environment, or of an episode that is over.
             UnknownNameError: There is no such environment in the season.
         """
         cell = season.cell_for(env)
@@ -80,6 +81,9 @@ class SealedPlay:
                 f"for {cell.key} an id of its own.",
             )
         with self._asking(row) as ask:
+            with open_database(self._settings.database) as base:
+                row = _read_episode(base, account, row["id"])  # a step may have ended it just now
+            self._check_running(season, row)
             begun = ask(self._load_request(row))
         return {
             "session": row["id"],
@@ -143,8 +147,13 @@ class SealedPlay:
         row, answer = self._look_up(account, session, turn, action)
         if answer is not None:
             return answer
-        season = self._seasons.find(row["season"])
-        self._check(season, row, action)
+        try:
+            season = self._seasons.find(row["season"])
+        except UnknownNameError as error:
+            message = f"the season {row['season']} is over, and its episodes with it."
+            raise Fault(409, "over", message) from error
+        self._check_running(season, row)
+        self._check_action(season, action)
         with self._asking(row) as ask:
             # the same request may have come before, and been at work until now
             row, answer = self._look_up(account, session, turn, action)
@@ -159,11 +168,7 @@ class SealedPlay:
             Fault: The account has no such episode.
         """
         with open_database(self._settings.database) as base:
-            row = base.execute(
-                "SELECT * FROM sealed_episodes WHERE id = ? AND account = ?", (session, account)
-            ).fetchone()
-            if row is None:
-                raise Fault(404, "unknown", "this account has no such episode.")
+            row = _read_episode(base, account, session)
             stored = base.execute(
                 "SELECT action, answer FROM sealed_steps WHERE episode = ? AND turn = ?",
                 (session, turn),
@@ -172,7 +177,7 @@ class SealedPlay:
             return row, None
         return row, json.loads(stored["answer"])
 
-    def _check(self, season: PlayedSeason, row: sqlite3.Row, action: str) -> None:
+    def _check_running(self, season: PlayedSeason, row: sqlite3.Row) -> None:
         if row["status"] == "running" and self._is_expired(season, row["touched"]):
             self.expire()
             raise Fault(409, "expired", f"the episode is over: {EXPIRED}; it counts as 0.")
@@ -184,6 +189,8 @@ class SealedPlay:
             ):
                 status = _ENDED
             raise Fault(409, "over", f"the episode is over ({status}{why}).")
+
+    def _check_action(self, season: PlayedSeason, action: str) -> None:
         if len(action) > season.suite.max_action_chars:
             raise Fault(
                 422,
@@ -299,6 +306,16 @@ class SealedPlay:
             ).fetchone()[0]
         return season.total - begun
 
+    def running(self, account: str, season: PlayedSeason) -> int:
+        """Return the number of the account's episodes of the season that are not over."""
+        with open_database(self._settings.database) as base:
+            touched = base.execute(
+                "SELECT touched FROM sealed_episodes "
+                "WHERE account = ? AND season = ? AND status = 'running'",
+                (account, season.public.name),
+            ).fetchall()
+        return sum(not self._is_expired(season, row["touched"]) for row in touched)
+
     def _is_expired(self, season: PlayedSeason, touched: float) -> bool:
         return time.time() - touched > season.public.terms.session_s
 
@@ -319,6 +336,20 @@ class SealedPlay:
                     (EXPIRED, name, before),
                 ).rowcount
         return count
+
+
+def _read_episode(base: sqlite3.Connection, account: str, session: str) -> sqlite3.Row:
+    """Return an episode.
+
+    Raises:
+        Fault: The account has no such episode.
+    """
+    row = base.execute(
+        "SELECT * FROM sealed_episodes WHERE id = ? AND account = ?", (session, account)
+    ).fetchone()
+    if row is None:
+        raise Fault(404, "unknown", "this account has no such episode.")
+    return row
 
 
 def _slot(cell: Cell, taken: Mapping[Slot, bool], task: int | None, trial: int | None) -> Slot:

@@ -42,7 +42,7 @@ class StepForm(Form):
 
 
 class FinishForm(Form):
-    """The end of a pass; with ``give_up`` unplayed episodes count as 0."""
+    """The end of a pass; with ``give_up`` unplayed and running episodes count as 0."""
 
     give_up: bool = False
 
@@ -149,13 +149,14 @@ def _add_pass(routes: APIRouter, parts: _Parts) -> None:
 
         def work() -> dict[str, Any]:
             one = parts.season(name)
-            left = parts.play.left(account, one)
-            if left and not form.give_up:
+            left, running = parts.play.left(account, one), parts.play.running(account, one)
+            if (left or running) and not form.give_up:
                 raise Fault(
                     409,
                     "left",
-                    f"{left} episodes are unplayed; play them, or give them up: "
-                    "finish(give_up=True), the field give_up of the request (each counts as 0).",
+                    f"{left} episodes are unplayed, {running} are running; play them to their end, "
+                    "or give them up: finish(give_up=True), the field give_up of the request (each "
+                    "counts as 0).",
                 )
             return finish(parts.settings, one, account)
 

@@ -17,6 +17,7 @@ from ..suites.sealed import read_season, reveal
 from ..verification.sandbox import verify
 from .publishing import suite_files
 from .settings import ServerSettings
+from .store import open_database
 
 _WAITING = 2048
 """Connections that may wait to be accepted."""
@@ -87,12 +88,14 @@ class Revealed:
         folder: Folder of the published secret and suites.
         accepted: Number of accepted entries.
         refused: Refused entries with the reason.
+        unfinished: Accounts that played but did not finish their pass, which makes no entry.
     """
 
     name: str
     folder: Path
     accepted: int
     refused: tuple[tuple[str, str], ...]
+    unfinished: tuple[str, ...]
 
 
 def reveal_and_replay(
@@ -132,4 +135,20 @@ def reveal_and_replay(
         for entry_id, verdict in verdicts.items()
         if verdict.refusal is not None
     )
-    return Revealed(name=name, folder=folder, accepted=len(mine) - len(refused), refused=refused)
+    return Revealed(
+        name=name,
+        folder=folder,
+        accepted=len(mine) - len(refused),
+        refused=refused,
+        unfinished=_find_unfinished(settings, name),
+    )
+
+
+def _find_unfinished(settings: ServerSettings, season: str) -> tuple[str, ...]:
+    with open_database(settings.database) as base:
+        rows = base.execute(
+            "SELECT account FROM sealed_episodes WHERE season = ? EXCEPT "
+            "SELECT account FROM sealed_entries WHERE season = ? AND submission != ''",
+            (season, season),
+        ).fetchall()
+    return tuple(sorted(row["account"] for row in rows))

@@ -16,7 +16,7 @@ from ..schema.record import Record
 from ..schema.result import Refusal, Verdict
 from ..suites.sealed import suite_file
 from ..verification.sandbox import Cancelled, verify
-from .publishing import find_dishonest, prepare, publish, reindex, write_site
+from .publishing import find_dishonest, publish, reindex, site_state, sweep, write_site
 from .settings import ServerSettings
 from .submissions import Submission, give_back, requeue_interrupted, take_next, update
 
@@ -40,11 +40,11 @@ class Worker:
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="verifier", daemon=True)
-        self._site_is_old = True
+        self._shown: tuple[object, ...] | None = None
 
     def start(self) -> None:
         """Start the thread; submissions that a stopped server left unfinished come first."""
-        prepare(self._settings)
+        sweep(self._settings)
         requeue_interrupted(self._settings)
         self._thread.start()
 
@@ -69,9 +69,7 @@ class Worker:
             self._guarded("housekeeping", self._housekeeping)
             if self._guarded("the queue", self._verify_next):
                 continue
-            if self._site_is_old:
-                self._site_is_old = False
-                self._guarded("the site", lambda: write_site(self._settings, self._stop))
+            self._guarded("the site", self._update_site)
             self._wake.wait(_POLL_S)
 
     def _guarded(self, what: str, work: Callable[[], T]) -> T | None:
@@ -82,6 +80,13 @@ class Worker:
         except Exception:
             log.exception("%s failed", what)
             return None
+
+    def _update_site(self) -> None:
+        """Write the pages if they are old, once: a failure comes again only with a change."""
+        state = site_state(self._settings)
+        if state != self._shown:
+            self._shown = state
+            write_site(self._settings, self._stop)
 
     def _verify_next(self) -> bool:
         """Verify the submission that is next; return whether there was one."""
@@ -159,7 +164,6 @@ class Worker:
             entry_id=entry_id,
             score=verdict.scores.score.mean,
         )
-        self._site_is_old = True
 
 
 def _remove(path: Path) -> None:

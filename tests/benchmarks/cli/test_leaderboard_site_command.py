@@ -21,6 +21,7 @@ from helpers.server_helpers import sealed_base
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
+from turngym.leaderboard.server.store import open_database
 from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.suites.sealed import is_revealed
 
@@ -57,7 +58,11 @@ def test_token_season_and_reveal(
     assert main(("leaderboard", "token", "alice", *where)) == 0
     token = capsys.readouterr().out.split()[-1]
     assert account_of(settings, token) == "alice"
+    under_way = [settings.uploads / "coming-abc", home / "unpacking-abc"]  # of a running server
+    for folder in under_way:
+        folder.mkdir(parents=True)
     assert main(("leaderboard", "season", "spring", *where, "--suite", file)) == 0
+    assert all(folder.exists() for folder in under_way)
     said = capsys.readouterr().out
     assert "commitment" in said
     assert "left out, since their tasks are listed: Password-v0" in said
@@ -67,8 +72,15 @@ def test_token_season_and_reveal(
         "random",
     ]
     assert main(("leaderboard", "season", "spring", *where, "--suite", file)) != 0
+    with open_database(settings.database) as base:
+        base.execute(
+            "INSERT INTO sealed_episodes VALUES "
+            "('1', 'spring', 'alice', 'MathWord-v0', 0, 0, '', 'running', '', 0)"
+        )
     assert main(("leaderboard", "reveal", "spring", *where)) == 0
-    assert "3 entries replayed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "3 entries replayed" in said
+    assert "not finished, so without an entry: the passes of alice" in said
     assert is_revealed(settings.seasons, "spring")
     assert main(("leaderboard", "token", "alice", *where, "--revoke")) == 0
     assert account_of(settings, token) is None

@@ -335,6 +335,27 @@ def test_only_what_changed_is_verified_again(entries: Path, suite: Suite, tmp_pa
     assert len(seen) == 9
 
 
+def test_an_entry_that_is_added_while_others_are_verified_stays(
+    entries: Path, suite: Suite, tmp_path: Path
+) -> None:
+    home, database = tmp_path / "entries", tmp_path / "index.sqlite"
+    shutil.copytree(entries / "tiny-v1" / "expert", home / "tiny-v1" / "expert")
+
+    def check(folder: Path) -> Verdict:
+        return verdict_of(folder, suite)
+
+    def slow(folder: Path) -> Verdict:
+        shutil.copytree(entries / "tiny-v1" / "lucky", home / "tiny-v1" / "lucky")
+        rebuild(home, database, check)  # another process
+        return check(folder)
+
+    rebuild(home, database, slow)
+    added = read_index(database)
+    assert [one.entry_id for one in added] == ["tiny-v1/expert", "tiny-v1/lucky"]
+    shutil.rmtree(home / "tiny-v1" / "lucky")
+    assert rebuild(home, database, check) == read_index(database) == added[:1]
+
+
 def test_what_is_no_property_of_an_entry_is_not_remembered(
     entries: Path, suite: Suite, tmp_path: Path
 ) -> None:

@@ -27,8 +27,10 @@ from turngym.leaderboard.server import (
     new_token,
     reveal_and_replay,
     sealed_entry,
+    verifier,
 )
 from turngym.leaderboard.server.app import make_app
+from turngym.leaderboard.server.publishing import suite_files
 from turngym.leaderboard.suites.digests import make_cell_env
 from turngym.leaderboard.suites.files import load_suite
 from turngym.leaderboard.suites.sealed import (
@@ -92,6 +94,9 @@ def test_a_whole_season(place: Place) -> None:
                     assert info["status"] == ("ended" if over else "running")
             with pytest.raises(EpisodeError, match="one pass per task and trial"):
                 env.reset()
+        bob = SeasonClient(address, new_token(place.settings, "bob"))
+        bob.start("MathWord-v0", None, None, "0" * 32)
+        bob.describe_entry(**fields)
         submission = client.finish()
         assert submission["errors"] == 0
         assert client.finish()["id"] == submission["id"]
@@ -108,7 +113,7 @@ def check_the_reveal(place: Place, entry_id: str) -> None:
     site = place.settings.site
     assert not list(site.glob(f"entries/{entry_id}/*/*.html"))  # sealed texts are not shown
     outcome = reveal_and_replay(place.settings, "spring")
-    assert (outcome.accepted, outcome.refused) == (1, ())
+    assert (outcome.accepted, outcome.refused, outcome.unfinished) == (1, (), ("bob",))
     public = read_season(place.settings.seasons, "spring")
     assert check_revealed(public, outcome.folder).id == "spring-v1"
     assert all(one.verdict.accepted for one in read_index(place.settings.index))
@@ -116,6 +121,39 @@ def check_the_reveal(place: Place, entry_id: str) -> None:
         assert browser.get("/seasons/spring/secret.json").status_code == 200
         assert "revealed" in browser.get("/season").text
         assert browser.get("/api/seasons/spring").status_code == 404
+
+
+def test_a_server_shows_a_season_that_is_revealed_beside_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[list[str]] = []
+
+    def note_site(settings: ServerSettings, cancel: object) -> None:
+        read_index(settings.index)  # as the pages are written: it makes them no older
+        written.append([path.name for path in suite_files(settings, public=True)])
+
+    def wait_for_suites(*names: str) -> None:
+        deadline = time.monotonic() + 60
+        while not written or written[-1] != [*names]:
+            assert time.monotonic() < deadline, written
+            time.sleep(0.05)
+
+    monkeypatch.setattr(verifier, "write_site", note_site)
+    monkeypatch.setattr(verifier, "_POLL_S", 0.05)
+    with place.client(background=True):
+        wait_for_suites("tiny-v1.json")
+        time.sleep(0.5)
+        assert len(written) == 1
+        reveal_and_replay(place.settings, "spring")
+        wait_for_suites("tiny-v1.json", "spring-v1.json")
+
+
+def test_a_step_in_a_season_that_was_revealed_is_refused(address: str, place: Place) -> None:
+    env = remote(address, place, "MathWord-v0")
+    env.reset()
+    reveal_and_replay(place.settings, "spring")
+    with pytest.raises(EpisodeError, match="the season spring is over, and its episodes with it"):
+        env.step("a")
 
 
 def test_commitment_catches_a_changed_secret(place: Place, base_suite: Suite) -> None:
@@ -179,6 +217,19 @@ def test_a_step_sent_twice_is_taken_once(address: str, place: Place) -> None:
         client.step(begun["session"], 1, "b")
     with pytest.raises(EpisodeError, match="expected turn 2"):
         client.step(begun["session"], 5, "b")
+
+
+def test_an_episode_that_is_over_is_not_started_again(address: str, place: Place) -> None:
+    client = SeasonClient(address, place.token)
+    request = "0" * 32
+    begun, turn = client.start("MathWord-v0", None, None, request), 0
+    again = client.start("MathWord-v0", None, None, request)
+    assert again["observation"] == begun["observation"]
+    while begun["info"]["status"] == "running":
+        turn += 1
+        begun["info"] = client.step(begun["session"], turn, "<answer>1</answer>")["info"]
+    with pytest.raises(EpisodeError, match=r"the episode is over \(ended\)\.$"):
+        client.start("MathWord-v0", None, None, request)
 
 
 def test_a_pass_that_is_finished_twice_at_a_time_has_one_submission(
@@ -299,6 +350,21 @@ def test_expired_and_unplayed_episodes_count_as_errors(
         with place.client() as browser:
             told = wait_for(browser, submission["id"])
     assert (told["state"], told["score"]) == ("accepted", 0.0)
+
+
+def test_a_pass_is_not_finished_while_an_episode_runs(address: str, place: Place) -> None:
+    client = SeasonClient(address, place.token)
+    client.describe_entry(name="ours", organisation="us", licence="MIT")
+    math, *shops = [remote(address, place, name) for name in ("MathWord-v0", *["WebShop-v0"] * 4)]
+    for env, action in ((math, "<answer>1</answer>"), *((shop, "search[x]") for shop in shops)):
+        info = env.reset()[1]
+        while info["status"] == "running":
+            info = env.step(action)[4]
+    math.reset()
+    with pytest.raises(EpisodeError, match="0 episodes are unplayed, 1 are running; play them to"):
+        client.finish()
+    assert math.step("<answer>1</answer>")[4]["status"] == "ended"
+    assert client.finish()["errors"] == 0
 
 
 def test_open_episodes_and_steps_are_limited(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
