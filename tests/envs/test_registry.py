@@ -132,8 +132,13 @@ def test_a_row_says_what_the_starting_model_is_made_on() -> None:
     assert sizeless.warm_start_settings == sizeless.smallest == {}
 
 
-def test_metrics_of_the_breakdown_are_those_of_all_rows() -> None:
-    assert breakdown_metrics() == ("hops", "tier", "steps", "kind")
+def test_metrics_of_the_breakdown_are_those_of_the_own_row() -> None:
+    class Own(environment_class("MathWord-v0")): ...
+
+    assert breakdown_metrics("MathWord-v0", Guess) == ("steps",)
+    assert breakdown_metrics("Game24-v0", environment_class("Game24-v0")) == ()
+    assert breakdown_metrics("Own", Own) == ("steps",)
+    assert breakdown_metrics("Object", object) == ()
 
 
 def test_only_rows_of_the_package_are_built_in() -> None:
