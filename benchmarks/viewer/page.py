@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, TypedDict
 
@@ -83,13 +84,14 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
         BadValueError: Even one group is too large.
     """
     words = TextTable()
+    trained_in = cache(lambda s: _trained(source.steps[s]))
     taken: dict[int, dict[int, Any]] = {}
     used, shown = 0.0, 0
     order = _order([len(dump.forest.groups) for dump in source.steps])
     total = sum(len(dump.forest.groups) for dump in source.steps)
     for s, g in order:
         before = len(words.texts)
-        group = _group(source.steps[s], g, words)
+        group = _group(source.steps[s], g, trained_in(s), words)
         size = _size(group) + sum(_size(text) + 1 for text in words.texts[before:])
         if used + size > limit_bytes:
             if not shown:
@@ -166,10 +168,16 @@ def _spread(n: int) -> list[int]:
     return order
 
 
-def _group(dump: RolloutDump, g: int, words: TextTable) -> dict[str, Any]:
+def _trained(dump: RolloutDump) -> dict[Path, tuple[int, float]]:
+    """Return the number and the return of every path that is trained."""
+    returns = dump.forest.returns().tolist()
+    return {path: (i, returns[i]) for i, path in enumerate(dump.forest.paths)}
+
+
+def _group(
+    dump: RolloutDump, g: int, trained: Mapping[Path, tuple[int, float]], words: TextTable
+) -> dict[str, Any]:
     group = dump.forest.groups[g]
-    returns = dump.forest.returns()
-    trained = {path: i for i, path in enumerate(dump.forest.paths) if path.group == g}
     trees = [
         [
             _turn(turn, dump.pieces[g][t][i] if dump.pieces else None, words)
@@ -181,14 +189,14 @@ def _group(dump: RolloutDump, g: int, words: TextTable) -> dict[str, Any]:
     for t, tree in enumerate(group.trees):
         for leaf in tree.leaves():
             path = Path(g, t, tree.chain(leaf))
-            at = trained.get(path)
+            at, total = trained.get(path, (None, None))
             streams = {} if at is None else {k: _rounded(v[at]) for k, v in dump.streams.items()}
             paths.append(
                 {
                     "tree": t,
                     "turns": list(path.turns),
                     "reward": _round(sum(tree.turns[i].reward for i in path.turns)),
-                    "return": None if at is None else _round(float(returns[at])),
+                    "return": None if total is None else _round(total),
                     "trained": at is not None and (not dump.streams or bool(streams)),
                     "streams": streams,
                 }

@@ -14,6 +14,7 @@ from helpers.viewer_runs import HOSTILE, write_evaluations, write_run
 
 import turngym.envs
 from turngym.agents.scripted import scripted, text_env
+from turngym.algos.core.forest import Forest
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.viewer.page import (
     _order,
@@ -134,6 +135,22 @@ def test_groups_are_left_out_evenly_and_the_page_says_so(tmp_path: Path) -> None
     assert "of 15 groups" in some["notes"][0]
     with pytest.raises(BadValueError, match="larger --limit"):
         page_data(source, 10)
+
+
+def test_the_returns_of_a_step_are_computed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = read_source(str(write_run(tmp_path / "run", steps=(1, 2))))
+    asked, returns = [], Forest.returns
+
+    def counted(forest: Forest) -> Any:
+        asked.append(forest)
+        return returns(forest)
+
+    monkeypatch.setattr(Forest, "returns", counted)
+    data = page_data(source, 1e9)
+    assert [len(step["groups"]) for step in data["steps"]] == [3, 3]
+    assert len(asked) == 2
 
 
 def test_the_order_of_taking_has_every_group_once() -> None:
