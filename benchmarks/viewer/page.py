@@ -78,20 +78,21 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
     """Make the data of the page.
 
     Groups are added until the limit is reached: the first group of every step before any second
-    one, and steps far apart before those between them.
+    one, and steps far apart before those between them. Only steps that come up are read.
 
     Raises:
         BadValueError: Even one group is too large.
+        DataError: A line is damaged or of another version; names file and line.
     """
     words = TextTable()
-    trained_in = cache(lambda s: _trained(source.steps[s]))
+    trained_in = cache(lambda s: _trained(source.steps[s].dump))
     taken: dict[int, dict[int, Any]] = {}
     used, shown = 0.0, 0
-    order = _order([len(dump.forest.groups) for dump in source.steps])
-    total = sum(len(dump.forest.groups) for dump in source.steps)
+    order = _order([step.groups for step in source.steps])
+    total = len(order)
     for s, g in order:
         before = len(words.texts)
-        group = _group(source.steps[s], g, trained_in(s), words)
+        group = _group(source.steps[s].dump, g, trained_in(s), words)
         size = _size(group) + sum(_size(text) + 1 for text in words.texts[before:])
         if used + size > limit_bytes:
             if not shown:
@@ -117,15 +118,16 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
         "curve": [[step, _round(a), _round(b)] for step, a, b in source.curve],
         "pair": None if source.before_after is None else _pair(source.before_after),
         "words": words.texts,
-        "steps": [
-            {
-                "step": source.steps[s].step,
-                "sampled": bool(source.steps[s].about.get("sampled", True)),
-                "tokens": bool(source.steps[s].about.get("tokens", True)),
-                "groups": [taken[s][g] for g in sorted(taken[s])],
-            }
-            for s in sorted(taken)
-        ],
+        "steps": [_step(source.steps[s].dump, taken[s]) for s in sorted(taken)],
+    }
+
+
+def _step(dump: RolloutDump, groups: Mapping[int, Any]) -> dict[str, Any]:
+    return {
+        "step": dump.step,
+        "sampled": bool(dump.about.get("sampled", True)),
+        "tokens": bool(dump.about.get("tokens", True)),
+        "groups": [groups[g] for g in sorted(groups)],
     }
 
 
