@@ -24,7 +24,6 @@ from ...envs.core.digest import digest_of
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
-from ...envs.core.registration import breakdown_metrics
 from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate_scores, estimate_share
 from ...envs.wrappers.record import RecordEpisodes
@@ -108,7 +107,7 @@ class EvalSet:
     def evaluation(
         self, episodes: Sequence[EpisodeScore], temperature: float | None = None
     ) -> Evaluation:
-        """Return the episodes of :meth:`starts`, in that order, with ids and data sets of tasks.
+        """Return the episodes of :meth:`starts`, in that order, with what is known of their tasks.
 
         An episode that broke before its task was known has only the place of it.
 
@@ -119,7 +118,12 @@ class EvalSet:
         source = self.base_env.source
         tasks = [source.task(self.split, index) for index in self.tasks]
         known = [
-            replace(episode, task_id=task.id, dataset=task.dataset)
+            replace(
+                episode,
+                task_id=task.id,
+                dataset=task.dataset,
+                breakdown=self.base_env.breakdown(task),
+            )
             for task, episode in zip(tasks, episodes, strict=True)
         ]
         return Evaluation(
@@ -150,6 +154,7 @@ class EpisodeScore:
         tree: The turns, for token agents.
         why: What went wrong, where it is known, after an error or with a full context.
         dataset: The data set of the task; empty where there is none.
+        breakdown: Metrics that tell how hard the task is, as its environment names them.
         context_full: The model's context had no room for a next action, which ended the episode as
             ``truncated``. It is scored like any other.
     """
@@ -163,6 +168,7 @@ class EpisodeScore:
     tree: Tree | None = field(default=None, repr=False)
     why: str = ""
     dataset: str = ""
+    breakdown: Sequence[str] = ()
     context_full: bool = False
 
 
@@ -277,14 +283,16 @@ class Evaluation:
         return sum(e.tokens for e in self.scored) / max(1, len(self.scored))
 
     def parts(self) -> list[Evaluation]:
-        """Return the episodes by data set, and by the metrics that rows of the registry name."""
+        """Return the episodes by data set, and by the metrics that tell how hard their task is."""
         found = self.sets()
-        for key in breakdown_metrics():
-            values = sorted({e.metrics[key] for e in self.scored if key in e.metrics})
+        for key in dict.fromkeys(name for e in self.scored for name in e.breakdown):
+            of_key = [e for e in self.scored if key in e.breakdown and key in e.metrics]
+            values = sorted({e.metrics[key] for e in of_key})
             for value in values if len(values) > 1 else ():
 
                 def has(e: EpisodeScore, key: str = key, value: float = value) -> bool:
-                    return e.status not in UNSCORED and e.metrics.get(key) == value
+                    known = e.status not in UNSCORED and key in e.breakdown
+                    return known and e.metrics.get(key) == value
 
                 found.append(self._part(f"{key} {value:g}", has))
         return found

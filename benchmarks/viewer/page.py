@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, TypedDict
 
@@ -77,19 +78,21 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
     """Make the data of the page.
 
     Groups are added until the limit is reached: the first group of every step before any second
-    one, and steps far apart before those between them.
+    one, and steps far apart before those between them. Only steps that come up are read.
 
     Raises:
         BadValueError: Even one group is too large.
+        DataError: A line is damaged or of another version; names file and line.
     """
     words = TextTable()
+    trained_in = cache(lambda s: _trained(source.steps[s].dump))
     taken: dict[int, dict[int, Any]] = {}
     used, shown = 0.0, 0
-    order = _order([len(dump.forest.groups) for dump in source.steps])
-    total = sum(len(dump.forest.groups) for dump in source.steps)
+    order = _order([step.groups for step in source.steps])
+    total = len(order)
     for s, g in order:
         before = len(words.texts)
-        group = _group(source.steps[s], g, words)
+        group = _group(source.steps[s].dump, g, trained_in(s), words)
         size = _size(group) + sum(_size(text) + 1 for text in words.texts[before:])
         if used + size > limit_bytes:
             if not shown:
@@ -115,15 +118,16 @@ def page_data(source: Source, limit_bytes: float) -> dict[str, Any]:
         "curve": [[step, _round(a), _round(b)] for step, a, b in source.curve],
         "pair": None if source.before_after is None else _pair(source.before_after),
         "words": words.texts,
-        "steps": [
-            {
-                "step": source.steps[s].step,
-                "sampled": bool(source.steps[s].about.get("sampled", True)),
-                "tokens": bool(source.steps[s].about.get("tokens", True)),
-                "groups": [taken[s][g] for g in sorted(taken[s])],
-            }
-            for s in sorted(taken)
-        ],
+        "steps": [_step(source.steps[s].dump, taken[s]) for s in sorted(taken)],
+    }
+
+
+def _step(dump: RolloutDump, groups: Mapping[int, Any]) -> dict[str, Any]:
+    return {
+        "step": dump.step,
+        "sampled": bool(dump.about.get("sampled", True)),
+        "tokens": bool(dump.about.get("tokens", True)),
+        "groups": [groups[g] for g in sorted(groups)],
     }
 
 
@@ -166,10 +170,16 @@ def _spread(n: int) -> list[int]:
     return order
 
 
-def _group(dump: RolloutDump, g: int, words: TextTable) -> dict[str, Any]:
+def _trained(dump: RolloutDump) -> dict[Path, tuple[int, float]]:
+    """Return the number and the return of every path that is trained."""
+    returns = dump.forest.returns().tolist()
+    return {path: (i, returns[i]) for i, path in enumerate(dump.forest.paths)}
+
+
+def _group(
+    dump: RolloutDump, g: int, trained: Mapping[Path, tuple[int, float]], words: TextTable
+) -> dict[str, Any]:
     group = dump.forest.groups[g]
-    returns = dump.forest.returns()
-    trained = {path: i for i, path in enumerate(dump.forest.paths) if path.group == g}
     trees = [
         [
             _turn(turn, dump.pieces[g][t][i] if dump.pieces else None, words)
@@ -181,14 +191,14 @@ def _group(dump: RolloutDump, g: int, words: TextTable) -> dict[str, Any]:
     for t, tree in enumerate(group.trees):
         for leaf in tree.leaves():
             path = Path(g, t, tree.chain(leaf))
-            at = trained.get(path)
+            at, total = trained.get(path, (None, None))
             streams = {} if at is None else {k: _rounded(v[at]) for k, v in dump.streams.items()}
             paths.append(
                 {
                     "tree": t,
                     "turns": list(path.turns),
                     "reward": _round(sum(tree.turns[i].reward for i in path.turns)),
-                    "return": None if at is None else _round(float(returns[at])),
+                    "return": None if total is None else _round(total),
                     "trained": at is not None and (not dump.streams or bool(streams)),
                     "streams": streams,
                 }

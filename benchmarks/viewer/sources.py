@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,30 @@ from .recorded import recorded_episodes
 
 _STEP = re.compile(r"step-(\d+)-train")
 _CURVE = ("rollout/return_mean", "rollout/success_frac")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The rollouts of a training step, which are read when they are first asked for.
+
+    Attributes:
+        step: The training step.
+        groups: Number of its groups.
+        read: Reads them.
+    """
+
+    step: int
+    groups: int
+    read: Callable[[], RolloutDump]
+
+    @cached_property
+    def dump(self) -> RolloutDump:
+        """The rollouts.
+
+        Raises:
+            DataError: A line is damaged or of another version; names file and line.
+        """
+        return self.read()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +63,7 @@ class Source:
     title: str
     place: str
     about: Mapping[str, str] = field(default_factory=dict)
-    steps: Sequence[RolloutDump] = ()
+    steps: Sequence[Step] = ()
     curve: Sequence[tuple[int, float, float]] = ()
     notes: Sequence[str] = ()
     before_after: BeforeAfter | None = None
@@ -54,7 +79,7 @@ def read_source(place: str, steps: Collection[int] = (), tokenizer: str | None =
 
     Raises:
         BadValueError: The path does not exist, or contains nothing to view.
-        DataError: A line is damaged or of another version; names file and line.
+        DataError: A file, or its head, is damaged or of another version; names file and line.
     """
     path = Path(place)
     if path.is_dir():
@@ -66,13 +91,13 @@ def read_source(place: str, steps: Collection[int] = (), tokenizer: str | None =
             f"view: {place} does not exist; expected a run directory (of `turngym train`) or a "
             "file of rollouts or episodes (.jsonl)."
         )
-    have = [dump.step for dump in source.steps]
+    have = [one.step for one in source.steps]
     if missing := sorted(set(steps) - set(have)):
         raise BadValueError(
             f"view: {place} has no rollouts of step {missing[0]}; expected one of "
             f"{', '.join(map(str, have))}."
         )
-    chosen = [dump for dump in source.steps if not steps or dump.step in steps]
+    chosen = [one for one in source.steps if not steps or one.step in steps]
     return replace(source, steps=chosen)
 
 
@@ -98,19 +123,29 @@ def _run(root: Path, steps: Collection[int], tokenizer: str | None) -> Source:
     if any(step not in full for step in wanted):
         split = _splitter(root, tokenizer, config)
         notes.append(_without(split is not None))
-    dumps = [
-        read_dump(path) if step in full else _forest(path, step, split)
-        for step, path in sorted((wanted or {**bare, **full}).items())
-    ]
+    files = sorted((wanted or {**bare, **full}).items())
     return Source(
         title=f"{_name(config, 'recipe') or 'run'} on {_name(config, 'env') or root.name}",
         place=str(root),
         about=_about(config),
-        steps=dumps,
+        steps=[_step(path, step, step in full, split) for step, path in files],
         curve=_curve(root),
         notes=notes,
         before_after=find_before_after(folder),
     )
+
+
+def _step(path: Path, step: int, full: bool, split: Callable[[Any], Pieces] | None) -> Step:
+    """Return a step of a run; ``full`` where its file is one of :func:`write_dump`."""
+    with path.open("rb") as file:
+        lines = sum(line != b"\n" for line in file)
+    if full:
+        return Step(step=step, groups=max(1, lines) - 1, read=partial(read_dump, path))
+    return Step(step=step, groups=lines, read=partial(_forest, path, step, split))
+
+
+def _whole(dump: RolloutDump) -> Step:
+    return Step(step=dump.step, groups=len(dump.forest.groups), read=lambda: dump)
 
 
 def _by_step(paths: Any) -> dict[int, Path]:
@@ -166,18 +201,18 @@ def _file(path: Path, tokenizer: str | None) -> Source:
     if "kind" in head and head["kind"] == KIND:
         dump = read_dump(path)
         title = f"{dump.about.get('recipe', 'rollouts')} on {dump.about.get('env', path.name)}"
-        return Source(title=title, place=str(path), steps=[dump])
+        return Source(title=title, place=str(path), steps=[_whole(dump)])
     if "trees" in head:
         match = _STEP.search(path.name)
         root = path.parent.parent
         split = _splitter(root, tokenizer, {})
         dump = _forest(path, int(match[1]) if match else 0, split)
         notes = [_without(split is not None)]
-        return Source(title=path.name, place=str(path), steps=[dump], notes=notes)
+        return Source(title=path.name, place=str(path), steps=[_whole(dump)], notes=notes)
     if "env_id" in head or "format" in head:
         dump, notes = recorded_episodes(path)
         title = f"episodes of {dump.about['env']}"
-        return Source(title=title, place=str(path), steps=[dump], notes=notes)
+        return Source(title=title, place=str(path), steps=[_whole(dump)], notes=notes)
     raise DataError(
         f"{path}, line 1: neither rollouts nor a forest nor a recorded episode; it has "
         f"{', '.join(map(repr, sorted(head)[:6])) or 'no fields'}. Expected a file that "

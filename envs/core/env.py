@@ -33,7 +33,7 @@ from .episode import (
 )
 from .errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
-from .registration import load_expert
+from .registration import breakdown_metrics, load_expert
 from .reports import (
     check_begun,
     check_outcome,
@@ -204,6 +204,10 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         They are finite numbers; one that does not apply to an episode is left out there.
         """
         return NO_TERMS
+
+    def breakdown(self, task: Task[P]) -> Sequence[str]:  # noqa: ARG002
+        """Return the metrics that tell how hard a task is, as the registry's row names them."""
+        return breakdown_metrics(self.name, type(self))
 
     def truncation_reward(self, episode: Episode[S]) -> Mapping[str, float]:  # noqa: ARG002
         """Return reward terms of a truncated episode beside those of its last action."""
@@ -469,8 +473,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""
-        self._episode = None
-        self._stream = None
+        self._episode = self._stream = None
 
     def digest(self) -> str:
         """Return a stable hash of the episode, equal in every process."""

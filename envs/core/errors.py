@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+_VERSION = re.compile(r"-v\d+$")
 
 
 class TurngymError(Exception):
@@ -59,15 +62,28 @@ class UnknownNameError(TurngymError, ValueError):
             vars(self).update(vars(kind))
             return
         names = [str(k) for k in known]
-        lowered = {n.lower(): n for n in reversed([*names, *map(str, hidden)])}
-        near = difflib.get_close_matches(str(name).lower(), list(lowered), n=1, cutoff=0.4)
-        hint = f" Did you mean {lowered[near[0]]!r}?" if near else ""
+        near = _find_nearest(str(name), [*names, *map(str, hidden)])
+        hint = f" Did you mean {near!r}?" if near else ""
         listed = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
         place = f"{where}: " if where else ""
         message = f"{place}unknown {kind} {str(name)!r}.{hint} Known: {listed or 'none'}."
         super().__init__(f"{message} {advice}" if advice else message)
         self.kind = kind
         self.name = name
+
+
+def _find_nearest(name: str, known: Sequence[str]) -> str | None:
+    """Return the name that is most like the given one, if any is like it.
+
+    Versions only decide between names that are the same without: ``-v0`` is half of a short id.
+    """
+    bare = {one: _VERSION.sub("", one.lower()) for one in known}
+    versioned = any(bare[one] != one.lower() for one in bare)
+    wanted, cutoff = _VERSION.sub("", name.lower()), 0.55 if versioned else 0.4
+    near = difflib.get_close_matches(wanted, list(bare.values()), n=1, cutoff=cutoff)
+    same = {one.lower(): one for one in reversed(known) if near and bare[one] == near[0]}
+    best = difflib.get_close_matches(name.lower(), list(same), n=1, cutoff=0.0)
+    return same[best[0]] if best else None
 
 
 class BadValueError(TurngymError, ValueError):

@@ -283,9 +283,16 @@ def all_ids(*, hidden: bool = False) -> list[str]:
     return sorted(name for name, spec in _SPECS.items() if hidden or not spec.hidden)
 
 
-def breakdown_metrics() -> tuple[str, ...]:
-    """Return the metrics of every row's ``breakdown``, in the order of registration."""
-    return tuple(dict.fromkeys(name for row in _SPECS.values() for name in row.breakdown))
+def breakdown_metrics(env_id: str, env_class: type) -> tuple[str, ...]:
+    """Return the ``breakdown`` of an environment's row.
+
+    Without a row of its own it has that of the nearest registered class it derives from.
+    """
+    if env_id in _SPECS:
+        return _SPECS[env_id].breakdown
+    rows = {row.entry_point: row.breakdown for row in _SPECS.values()}
+    paths = (f"{base.__module__}:{base.__qualname__}" for base in env_class.__mro__)
+    return next((rows[path] for path in paths if path in rows), ())
 
 
 def environment_class(env_id: str) -> type:

@@ -127,6 +127,10 @@ class MixedTasks(TextEnv[Any, Any]):
         """Return the member's metrics."""
         return self._find_member(episode.task).metrics(episode)
 
+    def breakdown(self, task: Task[Any]) -> Sequence[str]:
+        """Return the metrics that tell how hard the member's task is."""
+        return self._find_member(task).breakdown(task)
+
     def truncation_reward(self, episode: Episode[Any]) -> Mapping[str, float]:
         """Return the member's reward terms of a truncated episode."""
         return self._find_member(episode.task).truncation_reward(episode)

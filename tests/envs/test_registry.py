@@ -51,6 +51,30 @@ def test_an_unknown_id_names_the_nearest() -> None:
         gym.make("SerchQA-v0")
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("retail", "Retail-v0"),
+        ("SearchQA-v1", "SearchQA-v0"),
+        ("crawler", "PaperCrawler-v0"),
+        ("Fogg-v0", "Fog-v0"),
+        ("Mine-v0", ""),
+        ("Chess-v0", ""),
+        ("HotpotQA-v0", ""),
+        ("SmallestFirst-v0", ""),
+    ],
+)
+def test_a_version_makes_no_id_like_another(name: str, near: str) -> None:
+    known = [row.id for row in registered_environments() if row.builtin]
+    said = str(UnknownNameError("environment", name, known))
+    assert (f"Did you mean {near!r}?" in said) if near else "Did you mean" not in said
+
+
+def test_the_nearest_version_is_named() -> None:
+    said = str(UnknownNameError("suite", "quick-v20", ["quick-v1", "quick-v2", "fast-v20"]))
+    assert "Did you mean 'quick-v2'?" in said
+
+
 def test_make_gives_the_bare_world_with_its_spec() -> None:
     env = gym.make("TestRegistry-v0", max_turns=3)
     assert type(env) is Guess
@@ -132,8 +156,13 @@ def test_a_row_says_what_the_starting_model_is_made_on() -> None:
     assert sizeless.warm_start_settings == sizeless.smallest == {}
 
 
-def test_metrics_of_the_breakdown_are_those_of_all_rows() -> None:
-    assert breakdown_metrics() == ("hops", "tier", "steps", "kind")
+def test_metrics_of_the_breakdown_are_those_of_the_own_row() -> None:
+    class Own(environment_class("MathWord-v0")): ...
+
+    assert breakdown_metrics("MathWord-v0", Guess) == ("steps",)
+    assert breakdown_metrics("Game24-v0", environment_class("Game24-v0")) == ()
+    assert breakdown_metrics("Own", Own) == ("steps",)
+    assert breakdown_metrics("Object", object) == ()
 
 
 def test_only_rows_of_the_package_are_built_in() -> None:

@@ -73,6 +73,7 @@ register_environment(
         id="Letters-v0",
         entry_point=f"{__name__}:Letters",
         summary="vowels",
+        breakdown=("hops",),
         sizes=(),
         hidden=True,
     )

@@ -15,6 +15,7 @@ import pytest
 from helpers.commands import with_options
 
 from turngym.algos.recipes import RECIPES
+from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.benchmarks.cli.main import main
 from turngym.envs.core import registration
 
@@ -61,6 +62,13 @@ def test_the_commands_of_a_page_on_adding_a_part_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follow_page(page, tmp_path, monkeypatch, {"--steps": "1", "--eval-n": "4"})
+    cells = [path.parent for path in Path("sorting").rglob("metrics.jsonl")]
+    assert len(cells) == (2 if page == "adding-an-environment.md" else 0)
+    for cell in cells:  # most updates come after the warm-up
+        optim = read_json(cell / "config.json")["recipe"]["optim"]
+        last = read_metrics(cell / "metrics.jsonl")[-1]
+        assert last["update/lr"] == optim["lr"]
+        assert read_json(cell / "result.json")["optimizer_steps"] > 2 * optim["warmup_steps"]
 
 
 def follow_page(

@@ -129,6 +129,7 @@ def episodes(solved: list[bool], data: str = "") -> list[EpisodeScore]:
             tokens=3,
             metrics={"f1": float(good), "hops": float(1 + i % 2)},
             dataset=data or ("nq" if i % 2 else "popqa"),
+            breakdown=("hops",),
         )
         for i, good in enumerate(solved)
     ]

@@ -67,6 +67,22 @@ def test_scores_are_broken_down_by_hops() -> None:
     ]
 
 
+def test_steps_of_another_environment_are_no_difficulty() -> None:
+    """MathWord's `steps` are those of a problem's plan, Game24's are what was done."""
+    game, sums = gym.make("Game24-v0", size="micro"), gym.make("MathWord-v0", size="micro")
+    mixed = gym.make("MixedTasks-v0", size="micro", members={"Game24-v0": 1, "MathWord-v0": 1})
+    parts = {}
+    for env in (game, sums, mixed):
+        what = EvalSet(name="dev", env=env, split="dev", n=20)
+        done = evaluate_policy(what, lambda seed: scripted(("expert", "null")[seed % 2]))
+        assert all("steps" in e.metrics for e in done.scored)
+        parts[env] = [p for p in done.parts() if "steps" in p.name]
+    assert parts[game] == []
+    assert {p.name for p in parts[sums]} == {f"dev, steps {n}" for n in (1, 2)}
+    assert {p.name for p in parts[mixed]} == {f"dev, steps {n}" for n in (1, 2)}
+    assert {e.dataset for p in parts[mixed] for e in p.episodes} == {"MathWord"}
+
+
 def evaluation(name: str, *parts: tuple[str, str, float]) -> Evaluation:
     """Episodes of (data set, status, f1); those with an error have no metrics."""
     episodes = [

@@ -134,9 +134,9 @@ def test_pages_and_the_viewer_show_credit_beside_truth(
         assert Path(done[1].model).name in text
         assert done[1].model not in text  # a path of this machine
     source = read_source(str(tmp_path / files["grpo"]))
-    streams = source.steps[0].streams
+    streams = source.steps[0].dump.streams
     assert {"advantages", "credit", "true_advantage", "true_error"} <= set(streams)
-    path = source.steps[0].forest.paths[0]
+    path = source.steps[0].dump.forest.paths[0]
     assert streams["true_advantage"][0][AT] == pytest.approx(
         done[0]._seen[0].truth.whole[done[0]._seen[0].truth.index.places.index((0, 0, AT))],
         abs=1e-6,

@@ -14,7 +14,10 @@ from helpers.viewer_runs import HOSTILE, write_evaluations, write_run
 
 import turngym.envs
 from turngym.agents.scripted import scripted, text_env
+from turngym.algos.core.forest import Forest
+from turngym.algos.training.rollout_dump import RolloutDump, read_dump
 from turngym.benchmarks.cli.main import main
+from turngym.benchmarks.viewer import sources
 from turngym.benchmarks.viewer.page import (
     _order,
     embed_json,
@@ -117,7 +120,7 @@ def test_a_hostile_title_is_escaped(tmp_path: Path) -> None:
 
 def test_half_a_character_does_not_stop_the_page(tmp_path: Path) -> None:
     source = read_source(str(write_run(tmp_path / "run")))
-    source.steps[0].forest.groups[0].task_id = "half \ud83d"
+    source.steps[0].dump.forest.groups[0].task_id = "half \ud83d"
     data = page_data(source, 1e7)
     assert data["steps"][0]["groups"][0]["task"] == "half \ufffd"
     render_page(data).encode()
@@ -134,6 +137,40 @@ def test_groups_are_left_out_evenly_and_the_page_says_so(tmp_path: Path) -> None
     assert "of 15 groups" in some["notes"][0]
     with pytest.raises(BadValueError, match="larger --limit"):
         page_data(source, 10)
+
+
+def test_the_returns_of_a_step_are_computed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = read_source(str(write_run(tmp_path / "run", steps=(1, 2))))
+    asked, returns = [], Forest.returns
+
+    def counted(forest: Forest) -> Any:
+        asked.append(forest)
+        return returns(forest)
+
+    monkeypatch.setattr(Forest, "returns", counted)
+    data = page_data(source, 1e9)
+    assert [len(step["groups"]) for step in data["steps"]] == [3, 3]
+    assert len(asked) == 2
+
+
+def test_steps_beyond_the_limit_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_run(tmp_path / "run", steps=tuple(range(1, 10)))
+    group = page_data(read_source(str(root), [1]), 1e9)["steps"][0]["groups"][0]
+    read: list[str] = []
+
+    def counted(path: Path) -> RolloutDump:
+        read.append(path.name)
+        return read_dump(path)
+
+    monkeypatch.setattr(sources, "read_dump", counted)
+    data = page_data(read_source(str(root)), len(json.dumps(group)) * 2.5)
+    assert [step["step"] for step in data["steps"]] == [1, 9]
+    assert "2 of 27 groups" in data["notes"][0]
+    assert len(read) == 3  # the third is too large
 
 
 def test_the_order_of_taking_has_every_group_once() -> None:
@@ -213,7 +250,7 @@ def test_an_episode_without_a_turn_is_left_out(
     bare = json.dumps({**line, "task_id": "train/1", "steps": [], "status": "running"})
     file.write_text(f"{bare}\n{json.dumps(line)}\n", encoding="utf-8")
     source = read_source(str(file))
-    assert [group.task_id for group in source.steps[0].forest.groups] == [line["task_id"]]
+    assert [group.task_id for group in source.steps[0].dump.forest.groups] == [line["task_id"]]
     assert source.notes == ["1 episode without a turn left out."]
     file.write_text(bare + "\n", encoding="utf-8")
     assert "contains no episode with a turn" in refused(["view", str(file)], capsys)
@@ -267,7 +304,7 @@ def test_a_broken_line_of_a_run_names_file_and_line(tmp_path: Path) -> None:
     lines = file.read_text(encoding="utf-8").split("\n")
     file.write_text("\n".join([lines[0], lines[1][:50], *lines[2:]]), encoding="utf-8")
     with pytest.raises(DataError, match=r"train-tokens\.jsonl, line 2"):
-        read_source(str(root))
+        page_data(read_source(str(root)), 1e7)
 
 
 def test_the_page_opens_on_a_task_failed_before_and_solved_after(tmp_path: Path) -> None:
