@@ -42,13 +42,7 @@ from ..learner.learner import Learner
 from ..learner.parallel.team import Team
 from ..rollouts import EpisodeRunner
 from ..rollouts.collect import play_first, play_step
-from ..rollouts.pipeline import (
-    AsyncPipeline,
-    Pipeline,
-    Rollouts,
-    SyncPipeline,
-    load_pending,
-)
+from ..rollouts.pipeline import AsyncPipeline, Pipeline, Rollouts, SyncPipeline, load_pending
 from ..rollouts.stats import (
     fault_warning,
     lag_metrics,
@@ -84,6 +78,7 @@ from .credit_step import Credited, assign_credit
 from .engines import (
     EngineMaker,
     check_overlap,
+    engine_of,
     make_engine,
     make_partial,
     make_runner,
@@ -177,7 +172,7 @@ class Trainer(Closing):
         device = own_device(config.device)
         dtype = None if config.lora else resolve_dtype(config.weights, device)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
-        self.engine = engine(config, policy, self.tokenizer)
+        self.engine = engine_of(engine, config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
         room = self.engine.max_context - config.max_tokens
         check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
