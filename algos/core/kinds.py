@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...envs.core.errors import BadValueError
-from .forest import Group, Tree
-from .protocols import Rollout, Start
+from .forest import Forest, Group, Tree
+from .protocols import Rollout, Shaper, Start
 
 _COUNTS = ("max_paths", "min_paths", "max_rounds")
 _NAMES = ("needs", "provides")
@@ -99,3 +99,40 @@ async def play_group(rollout: Rollout, runner: Any, start: Start) -> Group:
                 "Trees, which runner.turn(handle, tree) adds turns to."
             )
     return group
+
+
+def check_shaped(shaper: Shaper, before: Forest, after: Any) -> None:
+    """Refuse what a shaper returned, unless it is the forest with other rewards or verdicts.
+
+    Raises:
+        TypeError: It is no forest.
+        BadValueError: Groups or paths are missing or in another order, or rewards are not one per
+            action token.
+    """
+    name = type(shaper).__name__
+    if not isinstance(after, Forest):
+        raise TypeError(
+            f"{name} returned a {type(after).__name__}; expected the forest that it was given, "
+            "with other rewards or verdicts (see replaced in turngym.algos.rewards.shaping)."
+        )
+    if _shape(after) != _shape(before):
+        raise BadValueError(
+            f"{name} returned {after}, but was given {before}; expected the same groups and paths "
+            "in the same order, with other rewards or verdicts. What is left out of training is "
+            "the recipe's filter to say (GroupFilter)."
+        )
+    for place, (old, new) in enumerate(zip(before.groups, after.groups, strict=True)):
+        for tree, (was, now) in enumerate(zip(old.trees, new.trees, strict=True)):
+            for at, (first, second) in enumerate(zip(was.turns, now.turns, strict=True)):
+                shape = getattr(second.rewards, "shape", None)
+                if second is not first and shape != (len(first.act_ids),):
+                    raise BadValueError(
+                        f"{name} gave group {place}, tree {tree}, turn {at} the rewards "
+                        f"{second.rewards!r:.100}; expected an array of {len(first.act_ids)}, one "
+                        "for each action token (last_token_reward)."
+                    )
+
+
+def _shape(forest: Forest) -> tuple[Any, ...]:
+    turns = [[len(tree.turns) for tree in group.trees] for group in forest.groups]
+    return turns, tuple(forest.paths)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..core.forest import Forest
+from ..core.kinds import check_shaped
 from ..core.protocols import Annotator, Credits, Floats, Scorer, Shaper, TaskSource
 from ..core.recipe import Recipe
 from ..runs.process_group import Channel
@@ -42,7 +43,7 @@ def assign_credit(
         ranks: The processes of the run; None for this one alone.
 
     Raises:
-        TypeError: An annotator or the credit rule returned something else than it should.
+        TypeError: A shaper, an annotator or the credit rule returned something else than it should.
         BadValueError: It gave arrays that do not fit the paths, or an advantage that is no finite
             number.
     """
@@ -122,5 +123,6 @@ def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -
         return forest
     if ranks.rank == 0:
         for shape in shapers:
-            forest = shape(forest)
+            before, forest = forest, shape(forest)
+            check_shaped(shape, before, forest)
     return ranks.from_first(forest)

@@ -13,7 +13,7 @@ from helpers.forests import single_turns
 
 from turngym.algos.core.annotators import OldLogprobs
 from turngym.algos.core.filters import DynamicSampling
-from turngym.algos.core.forest import Group, Tree
+from turngym.algos.core.forest import Forest, Group, Tree
 from turngym.algos.core.kinds import play_group
 from turngym.algos.core.protocols import (
     Annotator,
@@ -23,6 +23,7 @@ from turngym.algos.core.protocols import (
     LossBatch,
     LossOut,
     Rollout,
+    Shaper,
     Start,
     Unforked,
 )
@@ -54,6 +55,9 @@ class Own:
 
 
 class OwnCredit(Own, Credit): ...
+
+
+class OwnShaper(Own, Shaper): ...
 
 
 class OwnLoss(Own, Loss): ...
@@ -185,6 +189,35 @@ def test_advantages_that_do_not_fit_the_paths_are_named(advantages: Any, reason:
 def test_an_annotator_that_returns_something_else_is_named(gives: Any, reason: str) -> None:
     with pytest.raises(TypeError, match=reason):
         credited(annotators=(OwnAnnotator(gives=gives),))
+
+
+class Dropping(Shaper):
+    """Leaves a group out, which is a filter's part."""
+
+    def __call__(self, forest: Forest) -> Forest:
+        return Forest.of(forest.groups[:1])
+
+
+class Scalar(Shaper):
+    def __call__(self, forest: Forest) -> Forest:
+        groups = [
+            Group(g.uid, g.task_id, [Tree([replace(t, rewards=1.0) for t in tree.turns])])
+            for g in forest.groups
+            for tree in g.trees
+        ]
+        return Forest(groups, Forest.of(groups).paths)
+
+
+def test_a_shaper_that_leaves_groups_out_is_refused() -> None:
+    """It trained on less without a word."""
+    with pytest.raises(BadValueError, match=r"Dropping returned Forest\(1 groups, 2 paths\), but"):
+        credited(shapers=(Dropping(),))
+    with pytest.raises(TypeError, match="OwnShaper returned a NoneType; expected the forest"):
+        credited(shapers=(OwnShaper(),))
+    made = replace(make_recipe("grpo", {"loss.kl.coef": 0.0}), shapers=(Scalar(),))
+    scorer: Any = object()
+    with pytest.raises(BadValueError, match=r"tree 0, turn 0 the rewards 1.0; expected an array"):
+        assign_credit(made, single_turns([1.0], n=2), scorer, OrderedTasks(0, "train", 10))
 
 
 @pytest.mark.parametrize(
