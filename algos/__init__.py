@@ -9,7 +9,7 @@ A run takes three lines; the same call again resumes an interrupted one:
 
 or, with everything in sight, some more:
 
-    from turngym.agents.starter import ensure_starter
+    from turngym.agents.warm_start.cache import ensure_starter
     from turngym.algos import Budget, EnvConfig, EvalConfig, TrainConfig, make_recipe, train
 
     env = EnvConfig(id="SearchQA-v0", settings={"size": "micro"})

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from inspect import isawaitable
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -29,6 +30,8 @@ Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 StopReason = Literal["stop", "eos", "length"]
 _COLDEST, _HOTTEST = 1e-30, 1e30
+_ARRAYS = (("ids", "iu"), ("logprobs", "f"), ("entropies", "f"))
+"""Arrays of a completion, and the kinds of their numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,6 +228,63 @@ class TrainingEngine(Engine, Protocol):
     def rest(self) -> None:
         """Nothing will be asked until the next sync or request: give back what can be spared."""
         ...
+
+
+_MEMBERS = (
+    *("version", "max_context", "vocabulary", "stats", "shares_weights"),
+    *("generate", "release", "sync", "rest"),
+)
+
+
+def check_engine(engine: Any, maker: str) -> None:
+    """Refuse what is no engine.
+
+    Args:
+        engine: What was made.
+        maker: What made it, for the message.
+
+    Raises:
+        BadValueError: A class in place of an instance, or something that lacks a member.
+    """
+    missing = [name for name in _MEMBERS if not hasattr(engine, name)]
+    if isinstance(engine, type) or missing:
+        what = f"the class {engine.__name__}" if isinstance(engine, type) else f"{engine!r:.100}"
+        lacks = f", which has no {', '.join(missing)}" if missing else ""
+        raise BadValueError(
+            f"engine: {maker} gave {what}{lacks}; expected an object that is a TrainingEngine "
+            "(turngym.agents.engines.base)."
+        )
+
+
+async def sample(engine: Engine, request: Request) -> Completion:
+    """Return what an engine samples.
+
+    Raises:
+        TypeError: The engine gave something else than a completion with arrays.
+        BadValueError: These do not have one entry per token, or there is none.
+    """
+    asked, name = engine.generate(request), f"{type(engine).__name__}.generate"
+    if not isawaitable(asked):
+        raise TypeError(
+            f"{name} gave a {type(asked).__name__}; expected a coroutine that returns a "
+            "Completion: async def generate(self, request)."
+        )
+    done: Any = await asked
+    if not isinstance(done, Completion):
+        raise TypeError(f"{name} gave a {type(done).__name__}; expected a Completion.")
+    for what, kinds in _ARRAYS:
+        values = getattr(done, what)
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in kinds:
+            raise TypeError(
+                f"{name} gave {what} as a {type(values).__name__} ({values!r:.60}); expected a "
+                f"NumPy array of {'integers' if kinds == 'iu' else 'floats'}."
+            )
+        if values.shape != (len(done.ids),) or not len(values):
+            raise BadValueError(
+                f"{name} gave {what} of shape {values.shape} with ids of {done.ids.shape}; "
+                "expected one for each sampled token, at least one."
+            )
+    return done
 
 
 class Requirement(NamedTuple):

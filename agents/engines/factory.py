@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ...envs.core.errors import BadValueError, UnknownNameError
 from ...envs.core.settings import check_choices, check_integers
-from .base import EngineSource, Requirement, TrainingEngine
+from .base import EngineSource, Requirement, TrainingEngine, check_engine
 from .http.settings import HttpSettings
 from .vllm.settings import PACKAGE, VllmSettings
 
@@ -75,7 +75,12 @@ def register_engine(name: str, row: EngineRow) -> None:
     """
     if ENGINES.get(name, row) != row:
         raise BadValueError(f"engine: {name!r} is registered already; choose another name.")
-    if not all(row.entry_point.partition(":")):
+    if not isinstance(row, EngineRow):
+        raise BadValueError(
+            f"engine: the row of {name!r} is {row!r:.100}; expected EngineRow(about=..., "
+            'entry_point="module:function").'
+        )
+    if not isinstance(row.entry_point, str) or not all(row.entry_point.partition(":")):
         raise BadValueError(
             f"engine: the entry point of {name!r} is {row.entry_point!r}; expected "
             '"module:function".'
@@ -205,4 +210,6 @@ def build_engine(
         cuda_graphs=settings.cuda_graphs,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )
-    return resolve_name(row.entry_point)(source)
+    engine = resolve_name(row.entry_point)(source)
+    check_engine(engine, row.entry_point)
+    return engine

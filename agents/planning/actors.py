@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from ...envs.core.env import Policy
 from ...envs.core.errors import BadValueError, ContextFullError
 from ...envs.core.settings import check_integer
-from ..engines.base import Engine, Request, Sampling
+from ..engines.base import Engine, Request, Sampling, sample
 from ..prompting.parsing import spoken
 from ..prompting.text_model import Message, Prompt, TextModel
 from ..rendering.factory import PlainRenderer, Renderer
@@ -196,7 +196,7 @@ class EngineActor:
             )
         sampling = Sampling(max_tokens=room, temperature=settings.temperature, stop=stop)
         request = Request(ids=ids, sampling=sampling, seed=settings.seed, cache=cache)
-        done = await self._engine.generate(request)
+        done = await sample(self._engine, request)
         if done.cache is not None:
             self._handles.append(done.cache)
         return done

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...envs.core.errors import BadValueError
-from ..engines.base import Engine, Request, Sampling
+from ..engines.base import Engine, Request, Sampling, sample
 from ..rendering.factory import PlainRenderer, Renderer, Style, make_renderer
 from .text_model import Completed, Ending, Prompt, flat
 
@@ -50,7 +50,7 @@ class EngineModel:
         """See :class:`~turngym.agents.prompting.text_model.TextModel`."""
         ids = self._ids(prompt)
         sampling = Sampling(max_tokens=max_tokens, temperature=temperature, stop=tuple(stop))
-        done = await self._engine.generate(Request(ids=ids, sampling=sampling, seed=seed))
+        done = await sample(self._engine, Request(ids=ids, sampling=sampling, seed=seed))
         self._engine.release(done.cache)
         return Completed(
             text=self._talk.text(done.written),

@@ -10,6 +10,7 @@ from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
 from .annotators import OldLogprobs
 from .checks import check_above_zero, check_minimum, check_weights
+from .kinds import check_part
 from .privileged import ContextLogprobs, TeacherLogprobs
 from .protocols import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
 
@@ -105,6 +106,7 @@ class Recipe:
     train_observations: bool = False
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         if self.groups_per_step < 1:
             raise BadValueError(
                 f"recipe {self.name!r}: groups_per_step is {self.groups_per_step}; expected at "
@@ -199,6 +201,28 @@ class Recipe:
         """Whether a frozen copy of the starting policy is needed."""
         by_start = self.hints is not None and self.hints.weights == "start"
         return "ref_logprobs" in self.needs or by_start
+
+    def _check_kinds(self) -> None:
+        """Refuse what is no part, before anything is asked of it."""
+        here = f"recipe {self.name!r}"
+        check_part(self.rollout, Rollout, f"{here}: rollout")
+        check_part(self.credit, Credit, f"{here}: credit")
+        check_part(self.loss, Loss, f"{here}: loss")
+        for name, kind in (("annotators", Annotator), ("shapers", Shaper)):
+            parts = getattr(self, name)
+            if not isinstance(parts, tuple):
+                raise BadValueError(
+                    f"{here}: {name} is {parts!r:.100}; expected a tuple of parts, with a comma "
+                    "where it is one: (part,)."
+                )
+            for part in parts:
+                check_part(part, kind, f"{here}: {name}")
+        if self.filter is not None:
+            check_part(self.filter, GroupFilter, f"{here}: filter")
+        if self.tracker is not None:
+            check_part(self.tracker, Tracker, f"{here}: tracker")
+        if not isinstance(self.optim, Optim):
+            raise BadValueError(f"{here}: optim is {self.optim!r:.100}; expected Optim(...).")
 
     def _check_hooks(self) -> None:
         reader = None

@@ -25,7 +25,7 @@ from .batching.rows import Row, mini_batches, rows_of
 from .critic import Critic
 from .freed_memory import give_memory_back
 from .importance_weights import PathRejectedError, Protection, WeighedUpdate
-from .loss_traits import silent_without_advantage
+from .loss_traits import computed, silent_without_advantage
 from .memory_needs import MemoryNeeds, gradient_bytes, head_bytes, moment_bytes
 from .model_bundle import Models
 from .observation_loss import with_observations
@@ -352,11 +352,16 @@ class Learner:
         return LossOut(loss=out.loss + late.loss, metrics={**out.metrics, **late.metrics})
 
     def _add_gradient(self, losses: Sequence[Loss], seen: LossBatch, counts: bool) -> LossOut:
-        outs = [loss(seen) for loss in losses]
+        outs = [computed(loss, seen) for loss in losses]
         whole = functools.reduce(torch.add, (out.loss for out in outs))
         metrics = {name: value for out in outs for name, value in out.metrics.items()}
         if not bool(torch.isfinite(whole)):
             raise _not_finite(self.recipe.name, self.optimizer_steps, metrics)
+        if not whole.requires_grad:
+            raise BadValueError(
+                f"recipe {self.recipe.name}: {type(self.recipe.loss).__name__} gave a loss without "
+                "gradient; expected one that is computed from batch.logprobs, not detached."
+            )
         self.models.team.backward(whole, counts)
         return LossOut(loss=whole.detach(), metrics=metrics)
 

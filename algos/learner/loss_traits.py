@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
-from ..core.protocols import Loss, LossBatch, Norm
+from ..core.protocols import Loss, LossBatch, LossOut, Norm
+
+
+def computed(loss: Loss, batch: LossBatch) -> LossOut:
+    """Return what a loss gives for a batch.
+
+    Raises:
+        TypeError: It is something else than a :class:`LossOut` of tensors with one number each.
+    """
+    out: Any = loss(batch)
+    name = type(loss).__name__
+    if not isinstance(out, LossOut):
+        raise TypeError(
+            f"{name} returned a {type(out).__name__}; expected LossOut(loss=..., metrics={{...}})."
+        )
+    if not isinstance(out.metrics, Mapping):
+        raise TypeError(
+            f"{name} gave metrics as a {type(out.metrics).__name__}; expected a mapping of tensors "
+            "by name, {} for none."
+        )
+    for what, value in {"loss": out.loss, **out.metrics}.items():
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            shape = list(value.shape) if isinstance(value, torch.Tensor) else repr(value)[:100]
+            raise TypeError(
+                f"{name} gave {what!r} as a {type(value).__name__} ({shape}); expected a tensor of "
+                "one number, such as a sum over batch.mask by batch.norm."
+            )
+    return out
 
 
 def silent_without_advantage(loss: Loss) -> bool:
@@ -31,14 +61,16 @@ def split_values(loss: Loss) -> tuple[tuple[Loss, ...], tuple[Loss, ...]]:
     others = tuple(part for part in loss.parts if "values" not in part.needs)
     if not others or any(_moved_by(part, advantage=1.0) - {"values"} for part in values):
         return (loss,), ()
-    whole, *terms = (one(_made_up(one, 1.0)[0]).loss.detach() for one in (loss, *loss.parts))
+    whole, *terms = (
+        computed(one, _made_up(one, 1.0)[0]).loss.detach() for one in (loss, *loss.parts)
+    )
     return (others, values) if torch.allclose(whole, torch.stack(terms).sum()) else ((loss,), ())
 
 
 def _moved_by(loss: Loss, advantage: float) -> set[str]:
     """Return the names of the inputs whose gradient is not 0 on a few made-up tokens."""
     batch, live = _made_up(loss, advantage)
-    value = loss(batch).loss
+    value = computed(loss, batch).loss
     if not value.requires_grad:
         return set()
     value.backward()
@@ -70,6 +102,6 @@ def _made_up(loss: Loss, advantage: float) -> tuple[LossBatch, dict[str, torch.T
         mask=torch.ones_like(steps),
         turns=torch.tensor([[0, 0, 1, 1], [0, 1, 1, 2]]),
         norm=Norm(tokens=8.0, paths=2.0, pairs=1.0),
-        extra={name: extra[name] for name in loss.needs if name in extra},
+        extra={name: extra.get(name, 0.3 * steps) for name in loss.needs},
     )
     return batch, live

@@ -9,6 +9,7 @@ from ...agents.engines.base import EngineStats
 from ...agents.rendering.factory import make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EpisodeError
+from ..core.kinds import play_group
 from ..rollouts import EpisodeRunner
 from ..runs.process_group import Ranks
 from ..runs.progress import Silent
@@ -62,7 +63,7 @@ class RolloutActor:
         runner = self._runners[work.scene]
         self._busy += 1
         try:
-            group = await work.rollout(runner, work.start)
+            group = await play_group(work.rollout, runner, work.start)
         finally:
             self._busy -= 1
             if not self._busy:

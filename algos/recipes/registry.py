@@ -135,8 +135,13 @@ def recipe(
         small: Settings that suit a model of a few million parameters instead of the paper's.
 
     Raises:
-        BadValueError: The name is taken by another recipe.
+        BadValueError: There is no summary, or the name is taken by another recipe.
     """
+    if not isinstance(summary, str):
+        raise BadValueError(
+            f"@recipe: the summary is {summary!r:.100}; expected a text, in brackets behind the "
+            'decorator: @recipe("what it is").'
+        )
 
     def register(factory: Callable[[], Recipe]) -> Callable[[], Recipe]:
         key = _plain(factory.__name__)
@@ -177,4 +182,10 @@ def make_recipe(
     """
     _, entry = find_recipe(name)
     start = dict(entry.small) if small else {}
-    return with_settings(entry.factory(), start | dict(settings or {}))
+    made: Any = entry.factory()
+    if not isinstance(made, Recipe):
+        raise BadValueError(
+            f"recipe {name!r}: {entry.factory.__module__}.{entry.factory.__name__} returned a "
+            f"{type(made).__name__}; expected a Recipe."
+        )
+    return with_settings(made, start | dict(settings or {}))

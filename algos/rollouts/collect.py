@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -136,9 +137,23 @@ def _max_rounds(recipe: Recipe) -> int:
 
 
 def _kept(recipe: Recipe, groups: Sequence[Group]) -> list[Group]:
-    """Return the groups that the recipe's filter accepts."""
+    """Return the groups that the recipe's filter accepts.
+
+    Raises:
+        TypeError: It answers neither yes nor no.
+    """
     which = recipe.filter
-    return [g for g in groups if which is None or which.keeps(_episode_returns(g))]
+    if which is None:
+        return list(groups)
+    kept: list[Group] = []
+    for group in groups:
+        answer: Any = which.keeps(_episode_returns(group))
+        if not isinstance(answer, (bool, np.bool_)):
+            raise TypeError(
+                f"{type(which).__name__}.keeps returned {answer!r:.100}; expected True or False."
+            )
+        kept += [group] if answer else []
+    return kept
 
 
 def _episode_returns(group: Group) -> npt.NDArray[np.float64]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ...agents.engines.base import Completion, Engine, Request, Sampling
+from ...agents.engines.base import Completion, Engine, Request, Sampling, sample
 from ...agents.rendering.factory import Renderer
 from ...agents.scripted import text_env
 from ...envs.core.batched_calls import call_env, may_block
@@ -24,6 +24,7 @@ from ...envs.core.env import Status, TextEnv
 from ...envs.core.errors import BadValueError, ContextFullError, EnvFault, EpisodeError
 from ...envs.core.fork import fork
 from ..core.forest import ROOT, Edge, Group, Ids, Tree, Turn, last_token_reward
+from ..core.kinds import play_group
 from ..core.privileged import ContextLogprobs
 from ..core.protocols import Rollout, Start
 from .expert_hints import demonstrate
@@ -222,7 +223,7 @@ class EpisodeRunner:
 
         async def one(start: Start) -> Group:
             async with gate or nullcontext():
-                group = await rollout(self, start)
+                group = await play_group(rollout, self, start)
             tick()
             return group
 
@@ -442,9 +443,8 @@ class EpisodeRunner:
         if (room, top_logprobs) != (sampling.max_tokens, sampling.top_logprobs):
             sampling = replace(sampling, max_tokens=room, top_logprobs=top_logprobs)
         seed = seed_at(handle.seed, *handle.place, handle.turns)
-        done = await self.engine.generate(
-            Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
-        )
+        request = Request(ids=ids, sampling=sampling, seed=seed, cache=context.cache)
+        done = await sample(self.engine, request)
         if done.cache != context.cache:  # else the engine has continued the old one
             self._release(handle, context)
             context.cache = done.cache

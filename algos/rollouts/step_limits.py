@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ...envs.core.errors import BadValueError, EnvFault
 from ..core.forest import Group
 from ..core.protocols import Rollout, Start
 from .episode_runner import EpisodeRunner
@@ -13,7 +14,9 @@ from .stats import group_tokens, group_turns
 PROBE_PATHS = 8
 """Paths that are played at once where nothing is known yet of a group's size."""
 EMPTY_IN_A_ROW = 32
-"""Groups in a row without any action, all of their environments broken, that end a step."""
+"""Groups in a row without any action, as where all environments are broken, that end a step."""
+EMPTY_STEPS = 8
+"""Steps in a row whose groups have no action, that end a run: no budget of tokens would."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class Amount:
         each = list(groups)
         return cls(sum(map(group_tokens, each)), sum(map(group_turns, each)), len(each))
 
+    @property
+    def empty(self) -> bool:
+        """Whether there are groups, and no action in any."""
+        return self.groups > 0 and not (self.tokens or self.turns)
+
     def __add__(self, other: Amount) -> Amount:
         return Amount(
             self.tokens + other.tokens, self.turns + other.turns, self.groups + other.groups
@@ -50,16 +58,19 @@ class Played:
         steps: Steps.
         total: In all of them.
         last: In the newest, which says how many groups the next one will need.
+        empty: Newest steps in a row whose groups have no action.
     """
 
     steps: int = 0
     total: Amount = Amount()
     last: Amount = Amount()
+    empty: int = 0
 
     def after(self, groups: Iterable[Group]) -> Played:
         """Return the same after a step that played these groups."""
         step = Amount.of(groups)
-        return Played(self.steps + 1, self.total + step, step)
+        empty = self.empty + 1 if step.empty else 0
+        return Played(self.steps + 1, self.total + step, step, empty)
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,35 @@ class StepLimits:
             if limit is not None and each > 0
         ]
         return max(1, int(min(rooms) + 0.5)) if rooms else None
+
+
+def check_going_on(rollout: Rollout, played: Played, groups: Iterable[Group], fault: str) -> None:
+    """End a run that plays step after step without a single action.
+
+    Args:
+        rollout: What grew the groups.
+        played: What the run has played, the present step included.
+        groups: Those of the present step.
+        fault: The last error of an environment; empty where it is not known.
+
+    Raises:
+        EnvFault: The environments were broken.
+        BadValueError: The rollout attached no turn.
+    """
+    if played.empty < EMPTY_STEPS:
+        return
+    steps = f"steps {played.steps - played.empty + 1} to {played.steps}"
+    if any(group.faults for group in groups):
+        raise EnvFault(
+            f"training: the environment was broken in all episodes of {steps}, and no budget of "
+            f"tokens or calls is used up so. {fault or 'It raised EnvFault when it was reset.'} "
+            "Once it works, the same call resumes the run from its last checkpoint."
+        )
+    raise BadValueError(
+        f"training: the groups of {steps} have no turn, so there is nothing to train on, and no "
+        f"budget of tokens or calls is used up. {type(rollout).__name__} attached none; expected "
+        "trees that grow by runner.turn(handle, tree)."
+    )
 
 
 class StepPlayer:
@@ -149,14 +189,20 @@ class StepPlayer:
         out: list[Group] = []
         while not self.over and (most is None or len(out) < most):
             count = self._block(None if most is None else most - len(out))
-            block = await self._runner.groups(self._rollout, starts(len(out), count))
+            chosen = starts(len(out), count)
+            if not chosen:
+                raise BadValueError(
+                    f"training: no task was given for place {len(out)} of a step; expected up to "
+                    f"{count}, at least one (starts, starts_from of the tracker's TaskSource)."
+                )
+            block = await self._runner.groups(self._rollout, chosen)
             for group in block:
                 one = Amount.of([group])
                 if self.over:
                     self.unused_tokens += one.tokens
                     continue
                 self.used += one
-                self._empty = 0 if one.tokens or one.turns else self._empty + 1
+                self._empty = self._empty + 1 if one.empty else 0
                 out.append(group)
         return out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..core.forest import Forest
-from ..core.protocols import Credits, Floats, Scorer, Shaper, TaskSource
+from ..core.kinds import check_shaped
+from ..core.protocols import Annotator, Credits, Floats, Scorer, Shaper, TaskSource
 from ..core.recipe import Recipe
 from ..runs.process_group import Channel
 
@@ -42,20 +43,48 @@ def assign_credit(
         ranks: The processes of the run; None for this one alone.
 
     Raises:
-        TypeError: The credit rule returned something else than credits.
-        BadValueError: It gave an advantage that is no finite number.
+        TypeError: A shaper, an annotator or the credit rule returned something else than it should.
+        BadValueError: It gave arrays that do not fit the paths, or an advantage that is no finite
+            number.
     """
     shaped = shaped_by_first(recipe.shapers, forest, ranks or Channel())
     annotations: dict[str, list[Floats]] = {}
     for annotate in recipe.used_annotators:
-        annotations |= annotate(shaped, scorer)
+        given = annotate(shaped, scorer)
+        _check_annotations(recipe, annotate, given, shaped)
+        annotations |= given
     annotations |= tasks.annotations(shaped)
     credits = recipe.credit(shaped, annotations)
-    _check_credits(recipe, credits, [*chain(*annotations.values())])
+    _check_credits(recipe, credits, shaped, [*chain(*annotations.values())])
     return Credited(shaped, annotations, credits)
 
 
-def _check_credits(recipe: Recipe, credits: Any, given: Iterable[Any]) -> None:
+def _check_annotations(recipe: Recipe, annotator: Annotator, given: Any, forest: Forest) -> None:
+    who = f"recipe {recipe.name!r}: {type(annotator).__name__}"
+    if not isinstance(given, Mapping) or annotator.provides - set(given):
+        got = sorted(given) if isinstance(given, Mapping) else type(given).__name__
+        raise TypeError(
+            f"{who} returned {got}; expected a dictionary of {sorted(annotator.provides)}, with a "
+            "list of one array per path under each name."
+        )
+    for name, rows in given.items():
+        _check_rows(f"{who} gave {name!r}", rows, len(forest.paths))
+
+
+def _check_rows(who: str, rows: Any, paths: int) -> None:
+    """Refuse what is not one flat array of numbers per path."""
+    if not isinstance(rows, (list, tuple)) or len(rows) != paths:
+        got = type(rows).__name__ + (f" of {len(rows)}" if isinstance(rows, Sized) else "")
+        raise TypeError(f"{who} as a {got}; expected a list of one array per path, {paths}.")
+    for at, row in enumerate(rows):
+        if not isinstance(row, np.ndarray) or row.ndim != 1 or row.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{who} for path {at} as {row!r:.100}, a {type(row).__name__}; expected a NumPy "
+                "array with one dimension, of one number per action token."
+            )
+
+
+def _check_credits(recipe: Recipe, credits: Any, forest: Forest, given: Iterable[Any]) -> None:
     """Refuse what would be blamed on the learning rate, or on whoever reads it first.
 
     Advantages made of what is not finite itself are left to the loss, which asks for smaller steps.
@@ -66,6 +95,17 @@ def _check_credits(recipe: Recipe, credits: Any, given: Iterable[Any]) -> None:
             f"{rule} returned a {type(credits).__name__}; expected Credits(advantages=...), with "
             "one array [action tokens] per path."
         )
+    rows = {"advantages": credits.advantages, **credits.extra}
+    if len(credits.value_targets):
+        rows["value_targets"] = credits.value_targets
+    for name, arrays in rows.items():
+        _check_rows(f"{rule} gave {name!r}", arrays, len(forest.paths))
+        for at, (path, array) in enumerate(zip(forest, arrays, strict=True)):
+            if len(array) != forest.n_act(path):
+                raise BadValueError(
+                    f"{rule} gave {name!r} for path {at} as {len(array)} values; expected one for "
+                    f"each of its {forest.n_act(path)} action tokens."
+                )
     for at, advantages in enumerate(credits.advantages):
         if not np.isfinite(advantages).all() and all(np.isfinite(one).all() for one in given):
             raise BadValueError(
@@ -83,5 +123,6 @@ def shaped_by_first(shapers: Sequence[Shaper], forest: Forest, ranks: Channel) -
         return forest
     if ranks.rank == 0:
         for shape in shapers:
-            forest = shape(forest)
+            before, forest = forest, shape(forest)
+            check_shaped(shape, before, forest)
     return ranks.from_first(forest)

@@ -10,11 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 import torch
 
-from ...agents.engines.base import CopiedEngine, Sampling, TrainingEngine
+from ...agents.engines.base import CopiedEngine, Sampling, TrainingEngine, check_engine
 from ...agents.engines.factory import build_engine
 from ...agents.rendering.factory import Renderer
 from ...envs.core.errors import BadValueError
 from ..core.forest import Group
+from ..core.kinds import play_group
 from ..core.protocols import Rollout, Start
 from ..evaluation.evaluate import EvalSet
 from ..learner.importance_weights import USUAL_CAP, why_no_importance
@@ -83,7 +84,7 @@ class RankRunner(EpisodeRunner):
 
         async def lane() -> None:
             while (at := counter.take()) < len(starts):
-                done[at] = await rollout(self, starts[at])
+                done[at] = await play_group(rollout, self, starts[at])
                 tick()
 
         await asyncio.gather(*(lane() for _ in range(lanes)))
@@ -106,6 +107,24 @@ def make_engine(config: TrainConfig, policy: Any, tokenizer: Any) -> TrainingEng
     if next(policy.parameters()).device.type != own_device(config.device).type:
         device = own_device(config.device)
     return build_engine(config.model, tokenizer, config, learner=policy, device=device)
+
+
+def engine_of(
+    maker: EngineMaker, config: TrainConfig, policy: Any, tokenizer: Any
+) -> TrainingEngine:
+    """Return the engine that a maker builds.
+
+    Raises:
+        BadValueError: The maker is no function, or what it returned no engine.
+    """
+    if not callable(maker):
+        raise BadValueError(
+            f"training: engine is {maker!r:.100}; expected a function of configuration, model and "
+            "tokenizer. An engine by name is TrainConfig(engine=...)."
+        )
+    engine = maker(config, policy, tokenizer)
+    check_engine(engine, getattr(maker, "__qualname__", type(maker).__name__))
+    return engine
 
 
 def make_runner(

@@ -42,13 +42,7 @@ from ..learner.learner import Learner
 from ..learner.parallel.team import Team
 from ..rollouts import EpisodeRunner
 from ..rollouts.collect import play_first, play_step
-from ..rollouts.pipeline import (
-    AsyncPipeline,
-    Pipeline,
-    Rollouts,
-    SyncPipeline,
-    load_pending,
-)
+from ..rollouts.pipeline import AsyncPipeline, Pipeline, Rollouts, SyncPipeline, load_pending
 from ..rollouts.stats import (
     fault_warning,
     lag_metrics,
@@ -58,7 +52,7 @@ from ..rollouts.stats import (
     tokens_sampled,
     turns_taken,
 )
-from ..rollouts.step_limits import Played, StepLimits
+from ..rollouts.step_limits import Played, StepLimits, check_going_on
 from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts
@@ -84,6 +78,7 @@ from .credit_step import Credited, assign_credit
 from .engines import (
     EngineMaker,
     check_overlap,
+    engine_of,
     make_engine,
     make_partial,
     make_runner,
@@ -177,7 +172,7 @@ class Trainer(Closing):
         device = own_device(config.device)
         dtype = None if config.lora else resolve_dtype(config.weights, device)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
-        self.engine = engine(config, policy, self.tokenizer)
+        self.engine = engine_of(engine, config, policy, self.tokenizer)
         check_overlap(self.engine, config.max_lag)
         room = self.engine.max_context - config.max_tokens
         check_all_prompts(self.env, config.split, self.sets, self.renderer, room)
@@ -358,14 +353,14 @@ class Trainer(Closing):
         )
 
     async def _play(self, step: int) -> Rollouts:
-        before = self.engine.stats
+        recipe, before = self.config.recipe, self.engine.stats
         so_far, runner = self._played[step - 1], self._runner()
         if self.partial is None:
-            left = self._left(so_far)
-            played = await play_step(self.config.recipe, runner, self.tasks, so_far, left)
+            played = await play_step(recipe, runner, self.tasks, so_far, self._left(so_far))
         else:
-            played = await self.partial.play(self.config.recipe, runner, self.tasks, so_far)
-        self._played[step] = so_far.after(played.all.groups)
+            played = await self.partial.play(recipe, runner, self.tasks, so_far)
+        self._played[step] = after = so_far.after(played.all.groups)
+        check_going_on(recipe.rollout, after, played.all.groups, runner.fault)
         warning = fault_warning(step, played.all, runner.fault)
         if self.partial is not None and self.partial.warning:
             warning, self.partial.warning = f"{warning} {self.partial.warning}".strip(), ""

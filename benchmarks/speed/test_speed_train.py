@@ -19,7 +19,7 @@ transformers = pytest.importorskip("transformers")
 
 from turngym.algos import Budget, EnvConfig, TrainConfig, Trainer, make_recipe  # noqa: E402
 from turngym.envs.core.env import Episode, Outcome, TextEnv  # noqa: E402
-from turngym.envs.core.registration import World, register_environment  # noqa: E402
+from turngym.envs.core.registration import EnvironmentSpec, register_environment  # noqa: E402
 from turngym.envs.core.tasks import Task  # noqa: E402
 
 PROMPTS, COMPLETIONS, TOKENS, STEPS = 8, 8, 64, 12
@@ -57,7 +57,7 @@ class OneTurn(TextEnv[str, str]):
 
 
 register_environment(
-    World(
+    EnvironmentSpec(
         id="BenchOneTurn-v0",
         entry_point=f"{__name__}:OneTurn",
         summary="one completion, one reward",

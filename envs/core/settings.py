@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable
-from types import UnionType
+import os
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -26,6 +29,70 @@ def check_settings(cls: type, settings: Iterable[str]) -> None:
     for name in settings:
         if name not in names:
             raise UnknownNameError("setting", name, names, cls.__name__)
+
+
+def check_kinds(cls: type, settings: Mapping[str, Any]) -> None:
+    """Reject values that are not what the constructor of ``cls`` declares.
+
+    Texts, bools, paths, mappings and lists of these are compared; numbers and objects are left to
+    the constructor, which knows their bounds and methods.
+
+    Raises:
+        BadValueError: One is of another kind.
+    """
+    known = inspect.signature(cls.__init__).parameters
+    for name, value in settings.items():
+        if name not in known or value is known[name].default:
+            continue
+        kind = _read_kind(cls, name)
+        if not _is_of(value, kind):
+            raise BadValueError(
+                f"{cls.__name__}: {name} is {value!r:.100}; expected {_describe(kind)}."
+            )
+
+
+def _read_kind(cls: type, name: str) -> Any:
+    """Return what the constructor of ``cls`` declares for a setting."""
+    init: Any = cls.__init__
+    declared = SimpleNamespace(__annotations__={name: init.__annotations__.get(name, Any)})
+    with suppress(NameError):  # a name that is imported for type checkers alone
+        return get_type_hints(declared, init.__globals__)[name]
+    return Any
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a declared kind; True where it is not for us to say."""
+    if kind in (NoneType, str):
+        return isinstance(value, kind)
+    if kind is bool:
+        return isinstance(value, (bool, np.bool_))
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer in (Union, UnionType):
+        return any(_is_of(value, one) for one in inner)
+    if Path in (kind, outer) or os.PathLike in (kind, outer):
+        return isinstance(value, os.PathLike)
+    if not isinstance(outer, type) or not issubclass(outer, Iterable):
+        return True
+    if issubclass(outer, Mapping):
+        return isinstance(value, Mapping)
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
+        return False
+    # an iterator is used up by looking
+    return not isinstance(value, Collection) or all(_is_of(one, inner[0]) for one in value)
+
+
+def _describe(kind: Any) -> str:
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_describe, get_args(kind))))
+    words = {NoneType: "None", str: "a text", bool: "True or False"}
+    if kind in words:
+        return words[kind]
+    outer = get_origin(kind) or kind
+    if outer in (Path, os.PathLike):
+        return "a path"
+    if issubclass(outer, Mapping):
+        return "a mapping"
+    return "a list of texts" if get_args(kind)[:1] == (str,) else "a list"
 
 
 def check_choices(settings: Any) -> None:

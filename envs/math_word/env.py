@@ -242,10 +242,13 @@ def _generate_problems(
     micro = size == "micro"
     known = tuple(name for name, topic in TOPICS.items() if topic.micro or not micro)
     seed = 0 if world_seed is None else check_integer("world_seed", world_seed, "MathWord", min=0)
+    wanted = known if topics is None else _check_names("topic", topics, known)
+    if not wanted:
+        raise BadValueError("MathWord: topics is empty; expected at least one name.")
     generator = Generator(
         size=size,
         steps=_check_steps(steps, micro),
-        topics=_check_names("topic", topics, known) or known,
+        topics=wanted,
         traps=TRAPS if traps is None else _check_names("trap", traps, TRAPS),
     )
     return load_generated_problems(generator, seed)

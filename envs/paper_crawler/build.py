@@ -18,6 +18,7 @@ from .world.selector import RuleSelector
 from .world.world import load_generated_library
 
 _LEAST_WORD = 4
+_OF_SELECTORS = ("probabilities", "blocking")
 _REAL_SETTINGS = ("search_settings", "data_settings", "papers_settings")
 
 
@@ -114,6 +115,11 @@ def build_parts(
         check_number("selector_noise", noise, "PaperCrawler", min=0)
     if isinstance(selector, str):
         selector = open_named_selector(selector)
+    elif selector is not None and not all(hasattr(selector, name) for name in _OF_SELECTORS):
+        raise BadValueError(
+            f"PaperCrawler: selector is {selector!r:.100}; expected 'lm:FOLDER', or an object with "
+            f"{', '.join(_OF_SELECTORS)}, as Selector has them."
+        )
     if all(value is None for value in real.values()):
         return _build_generated(made, selector, 1.0 if noise is None else noise)
     for name, value in made.items():
@@ -164,13 +170,13 @@ def _build_real(
         from .real import open_real
 
         settings = {name: real[name] for name in _REAL_SETTINGS}
-        search = real["search"] or "local"
+        search = "local" if real["search"] is None else real["search"]
         source, library = open_real(data=data, papers=papers, search=search, **settings)
     return CrawlParts(
         size=None,
         source=source,
         library=library,
-        selector=selector or LabelSelector(),
+        selector=LabelSelector() if selector is None else selector,
         names=SharedWords(),
     )
 
@@ -180,14 +186,16 @@ def _build_generated(
 ) -> CrawlParts:
     seed = 0 if made["world_seed"] is None else made["world_seed"]
     check_integer("world_seed", seed, "PaperCrawler", min=0)
-    size = made["size"] or "full"
-    parameters = world_parameters(size, made["preset"] or "default")
+    size = "full" if made["size"] is None else made["size"]
+    preset = "default" if made["preset"] is None else made["preset"]
+    answers = "annotated" if made["answers"] is None else made["answers"]
+    parameters = world_parameters(size, preset)
     library = load_generated_library(parameters, seed)
     return CrawlParts(
         size=size,
-        source=load_generated_requests(parameters, seed, made["answers"] or "annotated"),
+        source=load_generated_requests(parameters, seed, answers),
         library=library,
-        selector=selector or RuleSelector(library, noise=noise),
+        selector=RuleSelector(library, noise=noise) if selector is None else selector,
         names=library.world.names,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.env import Policy, TextEnv
 from ..core.episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
 from ..core.randomness import EpisodeRandom
-from ..core.tasks import Task
+from ..core.tasks import Task, TaskSource
 from .baselines import BASELINES, CrawlView
 from .build import build_parts, choose_prompt
 from .crawl.actions import ActionExecutor, make_plan
@@ -17,7 +17,7 @@ from .crawl.agenda import Agenda
 from .crawl.grammar import ALL_STOPS, STOPS, Move, write_action
 from .crawl.rules import CAPS, MICRO_CAPS, Feedback, Granularity, Label, OverCap, Rules, Schedule
 from .crawl.state import Crawl, Record
-from .papers import Request, Selector
+from .papers import Library, Request, Selector
 from .prompts import PROMPTS, Outlines
 from .report import (
     CrawlInfo,
@@ -121,8 +121,8 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         preset: str | None = None,
         world_seed: int | None = None,
         answers: str | None = None,
-        data: str | Path | Mapping[str, Any] | None = None,
-        papers: str | Path | None = None,
+        data: TaskSource[Request] | str | Path | Mapping[str, Any] | None = None,
+        papers: Library | str | Path | None = None,
         search: str | None = None,
         search_settings: Mapping[str, Any] | None = None,
         data_settings: Mapping[str, Any] | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,8 @@ def build_knowledge(
     seed = 0 if world_seed is None else world_seed
     check_integer("world_seed", seed, "Retail", min=0)
     known = (1, 2) if size == "micro" else (1, 2, 3, 4, 5)
-    wanted = known if tiers is None else (tiers,) if isinstance(tiers, int) else tuple(tiers)
+    chosen = known if tiers is None else tiers
+    wanted = tuple(chosen) if isinstance(chosen, Iterable) else (chosen,)
     if not wanted or any(isinstance(tier, bool) or tier not in known for tier in wanted):
         raise BadValueError(f"Retail: tiers is {tiers!r}; expected some of {known} ({size}).")
     source = get_generated_tasks(size, seed, tuple(sorted(set(wanted))), proof)

@@ -110,7 +110,7 @@ def _generate_web(made: Mapping[str, Any], snippet_chars: int) -> Web:
     knowledge = generate_knowledge(retriever=None, where="WebQA", **settings)
     assert knowledge.world is not None
     assert knowledge.size is not None
-    wanted = made["snippets"] or _SNIPPETS[knowledge.size]
+    wanted = _SNIPPETS[knowledge.size] if made["snippets"] is None else made["snippets"]
     if wanted not in SNIPPETS:
         raise UnknownNameError("snippets", wanted, SNIPPETS, "WebQA")
     site = load_generated_site(knowledge.world.key, wanted, snippet_chars)

@@ -39,7 +39,8 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
     a process waits for actions, it begins the episodes that the next step will begin. There the
     copies share data and batched calls with those of their process alone, an environment that
     raises leaves the processes running, and one that dies or a step that is interrupted ends them
-    all. ``vectorization_mode="async"`` with ``vector_kwargs={"shared_memory": False}`` makes
+    all. A step in which an environment raises is followed by a reset of all copies: the others have
+    moved on. ``vectorization_mode="async"`` with ``vector_kwargs={"shared_memory": False}`` makes
     gymnasium's own, with a process for each copy and the same mode of resets, observations and
     infos.
 
@@ -116,8 +117,8 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
 
         Raises:
             BadValueError: A list or mask of the wrong length.
-            EpisodeError: A mask at the first reset, or after one that failed, leaves copies
-                without an episode; or the processes of the copies were ended.
+            EpisodeError: A mask at the first reset, or after a reset or step that failed, leaves
+                copies without an episode; or the processes of the copies were ended.
             EnvFault: A process died.
         """
         seeds = self._spread("seed", seed, spread=itertools.count)
@@ -140,13 +141,14 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         Raises:
             BadValueError: Not one action per copy.
             TypeError: An action of a copy whose episode runs is not text.
-            EpisodeError: Before the first reset, after one that failed, or the processes of the
-                copies were ended.
+            EpisodeError: Before the first reset, after a reset or a step that failed, or the
+                processes of the copies were ended.
             EnvFault: A process died.
         """
         if not self._begun:
+            self._copies.check_open()
             raise EpisodeError(
-                "TextVectorEnv: no episode yet, or the last reset failed; call reset first."
+                "TextVectorEnv: no episode yet, or the last reset or step failed; call reset first."
             )
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise BadValueError(
@@ -159,7 +161,9 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         taken = ["" if over else a for a, over in zip(given, ended, strict=True)]
         for action in [a for a in taken if type(a) is not str]:  # before anything moves
             check_action(action, self._name)
+        self._begun = False  # a step that fails midway has moved some copies, and nobody saw it
         batch = self._copies.step(taken)
+        self._begun = True
         rewards = np.array(batch.rewards, dtype=np.float64)
         terminated = np.array(batch.terminated, dtype=np.bool_)
         truncated = np.array(batch.truncated, dtype=np.bool_)
@@ -254,7 +258,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         if not self._begun and not mask.all():
             raise EpisodeError(
                 "TextVectorEnv: the first reset must be of all copies, and so must one after a "
-                "reset that failed."
+                "reset or step that failed."
             )
         return mask
 

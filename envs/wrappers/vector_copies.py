@@ -201,6 +201,9 @@ class Copies:
         for env, value in zip(self.envs, values, strict=True):
             env.set_wrapper_attr(name, value)
 
+    def check_open(self) -> None:
+        """Return at once: nothing ends copies in this process."""
+
     def close(self) -> None:
         """Close every copy."""
         for env in self.envs:

@@ -185,14 +185,22 @@ class ProcessCopies:
         shares = [(name, values[worker.start : worker.end]) for worker in self._workers]
         self._exchange("set_attr", shares)
 
+    def check_open(self) -> None:
+        """Refuse processes that were ended.
+
+        Raises:
+            EpisodeError: They were.
+        """
+        if self._ended_by:
+            raise EpisodeError(f"TextVectorEnv: {self._ended_by}; make a new one.")
+
     def close(self) -> None:
         """Close every copy and end the processes; may be called again."""
         self._stop("it was closed", _CLOSE_S)
 
     def _exchange(self, method: str, requests: Sequence[Any]) -> list[Any]:
         """Send every process a request, then return their replies, or raise the first error."""
-        if self._ended_by:
-            raise EpisodeError(f"TextVectorEnv: {self._ended_by}; make a new one.")
+        self.check_open()
         try:
             messages = [pickle.dumps((method, request), protocol=5) for request in requests]
         except (pickle.PicklingError, TypeError, AttributeError) as error:

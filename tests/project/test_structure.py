@@ -37,6 +37,8 @@ MAX_FRAGMENTS = 24
 FRAGMENT_LINES = 70
 
 DOTTED = re.compile(r"turngym(?:\.\w+)+(?::\w+)?")
+EXAMPLE = re.compile(r"^ +from (turngym[\w.]*) import ([\w, ]+)$", re.MULTILINE)
+"""An import of an indented block, as in the examples of docstrings."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,50 @@ def _imported(path: Path) -> Iterator[Arrow]:
                 yield Arrow(node.lineno, f"{module}.{name.name}")
         elif isinstance(node, ast.Constant) and DOTTED.fullmatch(str(node.value)):
             yield Arrow(node.lineno, str(node.value).partition(":")[0], in_string=True)
+
+
+def missing(path: Path) -> list[str]:
+    """What a file, or an example in it, imports of the package and is not there."""
+    targets = {arrow.target for arrow in imported(path) if not arrow.in_string}
+    targets |= examples(path.read_text(encoding="utf-8"))
+    return sorted(t for t in targets if t.startswith("turngym.") and not is_there(t))
+
+
+def examples(text: str) -> set[str]:
+    """What the indented blocks of a text import of the package."""
+    return {
+        f"{module}.{name.split()[0]}"
+        for module, names in EXAMPLE.findall(text)
+        for name in names.split(",")
+    }
+
+
+def is_there(target: str) -> bool:
+    """Whether a dotted name is a module or package, or a name in one."""
+    module, _, name = target.rpartition(".")
+    return bool(files_of(target)) or name in names_in(module)
+
+
+def files_of(module: str) -> list[Path]:
+    below = module.removeprefix("turngym").lstrip(".")
+    path = ROOT / (below.replace(".", "/") or "turngym")
+    files = [path.with_suffix(".py"), path / "__init__.py", path / "__init__.pyi"]
+    return [file for file in files if file.is_file()]
+
+
+@cache
+def names_in(module: str) -> frozenset[str]:
+    """Every name that a module defines or imports."""
+    names = set()
+    for file in files_of(module):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.add(node.name)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                names |= {one.asname or one.name for one in node.names}
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    return frozenset(names)
 
 
 def violations(path: Path, folder: str) -> list[str]:
@@ -155,6 +201,13 @@ def test_import_arrows(folder: str) -> None:
     assert [v for p in sources(folder) for v in violations(p, folder)] == []
 
 
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_what_is_imported_is_there(folder: str) -> None:
+    """Also by the examples of docstrings, and by benchmarks that no test runs."""
+    found = {str(path.relative_to(ROOT)): missing(path) for path in sources(folder)}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
 def test_every_allowed_entry_point_is_used() -> None:
     for file, targets in ENTRY_POINTS.items():
         assert targets == {
@@ -192,6 +245,16 @@ def test_arrow_check_sees_a_wrong_import(tmp_path: Path, monkeypatch: pytest.Mon
         "envs/bad.py:3 imports torch",
         "envs/bad.py:4 imports turngym.agents.engines.local",
     ]
+
+
+def test_import_check_sees_names_that_are_not_there() -> None:
+    assert examples("Thus:\n\n    from turngym.algos import train, trian as t\n") == {
+        "turngym.algos.train",
+        "turngym.algos.trian",
+    }
+    there = ("turngym.algos.train", "turngym.envs", "turngym.envs.core.registration.make_env")
+    gone = ("turngym.algos.trian", "turngym.env", "turngym.envs.core.registration.World")
+    assert [is_there(name) for name in (*there, *gone)] == [True] * 3 + [False] * 3
 
 
 def test_circle_check_sees_circles_of_modules_and_of_packages() -> None:

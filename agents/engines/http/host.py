@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 
 from ....envs.core.errors import BadValueError, DataError, EpisodeError
-from ..base import Completion, Request, TrainingEngine
+from ..base import Completion, Request, TrainingEngine, sample
 from ..hand_over.forms import Form, check_fits
 from ..hand_over.group import GroupError, Membership
 from ..hand_over.receiver import OwnReceiver, Receiver
@@ -145,7 +145,7 @@ class EngineHost:
         async def one(at: int, request: Request) -> None:
             found: Completion | BaseException
             try:
-                found = await self._engine.generate(request)
+                found = await sample(self._engine, request)
             except Exception as fault:  # noqa: BLE001 - told to who asked
                 found = fault
             answer(at, found)

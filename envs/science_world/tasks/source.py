@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from ...core.errors import UnknownNameError
+from ...core.errors import BadValueError, UnknownNameError
 from ...core.fork import Shared
 from ...core.tasks import SPLITS, Task
 from .catalogue import TASKS, TaskKind, find_kind
@@ -41,6 +41,7 @@ def choose_tasks(tasks: str | Iterable[str] | None, size: str) -> tuple[str, ...
 
     Raises:
         UnknownNameError: Nothing is called so, or the micro house does not have it.
+        BadValueError: None is named.
     """
     known = tuple(kind.id for kind in TASKS) if size == "full" else MICRO_TASKS
     if tasks is None:
@@ -53,6 +54,8 @@ def choose_tasks(tasks: str | Iterable[str] | None, size: str) -> tuple[str, ...
             if task not in known:
                 raise UnknownNameError("task of the micro house", name, known, WHERE)
             found.append(task)
+    if not found:
+        raise BadValueError(f"{WHERE}: tasks is empty; name a task, or leave it out.")
     return tuple(dict.fromkeys(found))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from turngym.agents.engines.base import Request, Sampling, check_request
+from turngym.agents.engines.base import Completion, Request, Sampling, check_request, sample
 from turngym.envs.core.errors import BadValueError
 
 
@@ -55,3 +57,51 @@ def test_a_context_of_another_shape_is_refused(ids: Any) -> None:
 def test_contexts_become_integers_of_64_bits(ids: Any) -> None:
     found, room = check_request(Request(ids=ids, sampling=Sampling(max_tokens=20), seed=0), 10, 10)
     assert (found.tolist(), found.dtype, room) == ([3, 4], np.int64, 8)
+
+
+class Fixed:
+    """Gives the same to every request."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    async def generate(self, request: Request) -> Any:
+        return self.given
+
+
+class Sync(Fixed):
+    def generate(self, request: Request) -> Any:
+        return self.given
+
+
+DONE = Completion(
+    ids=np.arange(2),
+    logprobs=np.zeros(2, np.float32),
+    entropies=np.zeros(2, np.float32),
+    stop="length",
+)
+ASKED = Request(ids=[1], sampling=Sampling(max_tokens=2), seed=0)
+LISTS: Any = {"ids": [1, 2], "floats": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "reason"),
+    [
+        (Sync(DONE), "Sync.generate gave a Completion; expected a coroutine.*async def"),
+        (Fixed(None), "Fixed.generate gave a NoneType; expected a Completion"),
+        (Fixed(([1], [0.0])), "Fixed.generate gave a tuple; expected a Completion"),
+        (Fixed(replace(DONE, ids=LISTS["ids"])), "ids as a list .*; expected a NumPy array of int"),
+        (Fixed(replace(DONE, ids=np.zeros(2))), "ids as a ndarray .*; expected a NumPy array of"),
+        (Fixed(replace(DONE, logprobs=LISTS["floats"])), "logprobs as a list .* array of floats"),
+        (Fixed(replace(DONE, entropies=np.zeros(3))), r"entropies of shape \(3,\) with ids of \(2"),
+        (Fixed(replace(DONE, logprobs=np.zeros((2, 1)))), r"logprobs of shape \(2, 1\)"),
+        (Fixed(replace(DONE, ids=np.arange(0))), "ids of shape .0,.*expected .* at least one"),
+    ],
+)
+def test_an_engine_that_samples_something_else_is_named(engine: Any, reason: str) -> None:
+    with pytest.raises((TypeError, BadValueError), match=reason):
+        asyncio.run(sample(engine, ASKED))
+
+
+def test_what_was_sampled_is_handed_on_as_it_is() -> None:
+    assert asyncio.run(sample(Fixed(DONE), ASKED)) is DONE  # type: ignore[arg-type]

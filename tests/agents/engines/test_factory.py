@@ -10,7 +10,13 @@ import pytest
 from helpers.engine_help import ask
 
 from turngym.agents.engines import factory as engine_setup
-from turngym.agents.engines.base import EngineSource, Request, Requirement, Sampling
+from turngym.agents.engines.base import (
+    EngineSource,
+    EngineStats,
+    Request,
+    Requirement,
+    Sampling,
+)
 from turngym.agents.engines.factory import (
     ENGINES,
     EngineRow,
@@ -37,22 +43,65 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, EngineRow]:
     return copied
 
 
-def make_echo(source: EngineSource) -> Any:
-    return source
+class Echo:
+    """Hands its source back."""
+
+    version = max_context = vocabulary = 1
+    shares_weights = False
+    stats = EngineStats()
+
+    def __init__(self, source: EngineSource) -> None:
+        self.source = source
+
+    def nothing(self, *_: Any) -> None: ...
+
+    generate = release = sync = rest = nothing
+
+
+def make_class(source: EngineSource) -> Any:
+    return Echo
+
+
+def make_nothing(source: EngineSource) -> Any:
+    return None
 
 
 def test_a_registered_engine_is_built_by_its_entry_point(table: dict[str, EngineRow]) -> None:
-    row = EngineRow(about="hands its source back", entry_point=f"{__name__}:make_echo")
+    row = EngineRow(about="hands its source back", entry_point=f"{__name__}:Echo")
     settings = EngineSettings(engine="echo", max_batch=3)
     with pytest.raises(UnknownNameError, match="unknown engine 'echo'"):
         build_engine("model", None, settings)
     register_engine("echo", row)
     register_engine("echo", row)  # a plugin that runs twice
     assert table["echo"] is row
-    source: Any = build_engine("model", None, settings)
+    engine: Any = build_engine("model", None, settings)
+    source = engine.source
     assert (source.model, source.max_batch, source.own) == ("model", 3, None)
     with pytest.raises(BadValueError, match="Train with one of: transformers, vllm"):
         build_engine("model", None, settings, learner=object())
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ("make_class", "make_class gave the class Echo; expected an object that is a TrainingEng"),
+        ("make_nothing", "make_nothing gave None, which has no version, max_context, .* rest; exp"),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_what_is_no_engine_is_named(made: str, reason: str) -> None:
+    register_engine("mine", EngineRow(about="mine", entry_point=f"{__name__}:{made}"))
+    with pytest.raises(BadValueError, match=reason):
+        build_engine("model", None, EngineSettings(engine="mine"))
+
+
+@pytest.mark.usefixtures("table")
+def test_a_row_is_a_row_with_the_name_of_a_function() -> None:
+    with pytest.raises(BadValueError, match=r"row of 'mine' is \{\}; expected EngineRow"):
+        register_engine("mine", {})  # type: ignore[arg-type]
+    row: Any = EngineRow(about="mine", entry_point=make_nothing)  # type: ignore[arg-type]
+    with pytest.raises(BadValueError, match='expected "module:function"'):
+        register_engine("mine", row)
 
 
 @pytest.mark.parametrize(

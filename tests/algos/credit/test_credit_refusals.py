@@ -146,7 +146,7 @@ def test_a_rule_of_ones_own_is_named_for_its_mistakes(
 ) -> None:
     """NaN was answered with "Try a lower learning rate", anything else by whoever read it."""
     recipe = replace(make_recipe("grpo", {"loss.kl.coef": 0.0}), credit=Own(gives=gives))
-    forest, tasks, scorer = single_turns([1.0, 0.0]), OrderedTasks(0, "train", 10), object()
+    forest, tasks, scorer = single_turns([1.0, 0.0], n=2), OrderedTasks(0, "train", 10), object()
     with pytest.raises(error, match=reason):
         assign_credit(recipe, forest, scorer, tasks)  # type: ignore[arg-type]
     fine = replace(recipe, credit=Own(gives=lambda row: Credits(advantages=[row, row])))
@@ -166,7 +166,7 @@ def test_a_rule_is_not_named_for_numbers_that_it_was_given() -> None:
     )
     credited = assign_credit(
         recipe,
-        single_turns([1.0]),
+        single_turns([1.0], n=2),
         object(),  # type: ignore[arg-type]
         Diverged(0, "train", 10),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ import pytest
 from helpers.training_runs import Killed, config, final_weights, kill_after, numbers, run, same
 
 from turngym.agents.models.random_init import BlankSettings, blank_model
+from turngym.algos.core.forest import Group
+from turngym.algos.core.protocols import Start, Unforked
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import RECIPES, make_recipe
+from turngym.algos.rollouts.step_limits import EMPTY_STEPS, Played, check_going_on
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
 from turngym.algos.training.trainer import Trainer
+from turngym.envs.core.errors import BadValueError, EnvFault
 
 LITTLE = BlankSettings(hidden=16, layers=1, inner=16, episodes=10)
 TOKENS, STEPS = 100, 5
@@ -120,6 +125,40 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(
         for key in ("rollout/tokens", "rollout/groups", "update/loss", "budget/tokens"):
             one, two = ([row[key] for row in rows_of(folder)] for folder in (whole, cut))
             assert one == pytest.approx(two, rel=1e-4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idle(Unforked):
+    """A rollout of one's own that attaches no turn."""
+
+    n: int = 2
+
+    async def __call__(self, runner: Any, start: Start) -> Group:
+        return Group(start.uid, str(start.task))
+
+
+@pytest.mark.parametrize("changes", [{"tokens_per_step": TOKENS}, {}, {"max_lag": 1}], ids=str)
+def test_a_rollout_that_plays_nothing_ends_the_run(
+    changes: dict[str, Any], tiny_model: Path, tmp_path: Path
+) -> None:
+    """No budget of tokens was ever used up."""
+    lag = {"max_lag": changes["max_lag"]} if "max_lag" in changes else {}
+    size = {"tokens_per_step": TOKENS} if "tokens_per_step" in changes else {}
+    recipe = dataclasses.replace(make_recipe("grpo", size, small=True), rollout=Idle())
+    setup = config(tiny_model, recipe=recipe, budget=Budget(tokens=1000), evals=(), **lag)
+    with pytest.raises(BadValueError, match=r"groups of steps 1 to 8 have no turn.*Idle attached"):
+        run(setup, tmp_path)
+
+
+def test_environments_that_stay_broken_end_the_run() -> None:
+    broken = [Group("u", "t", faults=2)]
+    played = Played()
+    for _ in range(EMPTY_STEPS):
+        check_going_on(Idle(), played, broken, "")
+        played = played.after(broken)
+    assert played.after([]).empty == 0, "a step behind the end of the budget has no groups"
+    with pytest.raises(EnvFault, match=r"broken in all episodes of steps 1 to 8.* no server. Once"):
+        check_going_on(Idle(), played, broken, "no server.")
 
 
 def test_the_last_step_takes_its_share_of_the_mini_batches(

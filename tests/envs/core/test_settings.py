@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs import all_ids, find_environment
+from turngym.envs.core.errors import (
+    BadValueError,
+    DataError,
+    MissingExtraError,
+    UnknownNameError,
+)
+from turngym.envs.core.registration import default_settings
 from turngym.envs.core.settings import (
     check_bool,
     check_choices,
     check_integer,
     check_integers,
+    check_kinds,
     check_number,
     check_settings,
 )
@@ -46,6 +57,74 @@ def test_a_word_is_neither_true_nor_false(env_id: str, name: str) -> None:
         with pytest.raises(BadValueError, match=f"{name} is {value!r}; expected True or False"):
             gym.make(env_id, size="micro", **{name: value})
     assert check_bool("x", np.bool_(True), "Here") is True
+
+
+ODD: tuple[Any, ...] = (
+    *(0, -1, True, False, 2.5, math.nan, math.inf, 1j, "", "nope", b"x", object(), np.int64(2)),
+    *([], {}, [1], [""], ["", 3], [None], {"a": 1}, (1, 2, 3), [[1]]),
+)
+
+
+OURS = [env_id for env_id in all_ids(hidden=True) if find_environment(env_id).builtin]
+
+
+@pytest.mark.parametrize("env_id", OURS)
+def test_odd_settings_are_told_or_played(env_id: str) -> None:
+    """Raw errors came from deep inside, and an empty text or 0 could stand for the default."""
+    small = find_environment(env_id).smallest
+    for name, default in default_settings(env_id).items():
+        for value in ODD:
+            if name == "size" and value is default:
+                continue
+            with suppress(BadValueError, UnknownNameError, DataError, MissingExtraError):
+                gym.make(env_id, **{**small, name: value}).reset(seed=1)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "settings", "reason"),
+    [
+        ("PaperCrawler-v0", {"preset": ""}, "unknown preset ''"),
+        ("PaperCrawler-v0", {"size": 0}, "size is 0; expected a text or None"),
+        ("PaperCrawler-v0", {"answers": []}, r"answers is \[\]; expected a text or None"),
+        ("PaperCrawler-v0", {"selector": 2.5}, "selector is 2.5; expected 'lm:FOLDER', or an obj"),
+        ("PaperCrawler-v0", {"selector": {}}, "selector is {}; expected 'lm:FOLDER', or an object"),
+        ("SearchQA-v0", {"tools": 0}, "tools is 0; expected a text or a list of texts"),
+        ("SearchQA-v0", {"outcome": ["em"]}, r"outcome is \['em'\]; expected a text"),
+        ("WebQA-v0", {"snippets": ""}, "unknown snippets ''"),
+        ("WebQA-v0", {"allow_private": "no"}, "allow_private is 'no'; expected True or False"),
+        ("MathWord-v0", {"topics": []}, "topics is empty; expected at least one name"),
+        ("Retail-v0", {"tiers": 2.5}, "tiers is 2.5; expected some of"),
+        ("ScienceWorld-v0", {"simplifications": 3}, "simplifications is 3; expected a text or a"),
+        ("ScienceWorld-v0", {"tasks": []}, "tasks is empty; name a task, or leave it out"),
+        ("Household-v0", {"tasks": False}, "tasks is False; expected a text or a list of texts"),
+    ],
+)
+def test_a_setting_of_another_kind_is_named(
+    env_id: str, settings: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises((BadValueError, UnknownNameError), match=reason):
+        gym.make(env_id, **{**find_environment(env_id).smallest, **settings})
+
+
+def test_what_fits_its_declaration_is_let_pass() -> None:
+    class Thing:
+        def __init__(
+            self,
+            *,
+            name: str = None,  # type: ignore[assignment]  # noqa: RUF013
+            names: str | Iterable[str] = (),
+            file: str | Path | None = None,
+            kinds: Mapping[str, Any] | None = None,
+            number: float = 0.0,
+            part: object = None,
+            unknown: Nowhere = None,  # type: ignore[name-defined]  # noqa: F821
+        ) -> None: ...
+
+    check_kinds(Thing, {"name": None, "names": {"a"}, "file": Path(), "kinds": {}, "other": 1})
+    check_kinds(Thing, {"names": (name for name in "ab"), "number": "3", "part": 3, "unknown": 3})
+    for name, value in {"name": 3, "names": ["a", 3], "file": b"x", "kinds": []}.items():
+        with pytest.raises(BadValueError, match=rf"Thing: {name} is .*; expected a "):
+            check_kinds(Thing, {name: value})
 
 
 @pytest.mark.parametrize("value", [True, "3", 3.0, None, 0])

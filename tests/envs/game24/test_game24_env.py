@@ -227,7 +227,7 @@ def test_bad_settings(tmp_path: Path) -> None:
         Game24(puzzles=tmp_path / "binary.csv")
     with pytest.raises(BadValueError, match="there is no file"):
         Game24(puzzles=tmp_path / "none.csv")
-    with pytest.raises(BadValueError, match="puzzles is a int"):
+    with pytest.raises(BadValueError, match="puzzles is 3; expected a text or a path"):
         Game24(puzzles=3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(BadValueError, match="max_turns is 2; expected at least 3"):
         Game24(max_turns=2)

@@ -226,7 +226,7 @@ def test_the_expert_errs_on_request(settings: dict[str, Any]) -> None:
         ({"steps": []}, "steps is empty"),
         ({"topics": "shopp"}, "unknown topic 'shopp'.*Did you mean 'shop'"),
         ({"size": "micro", "topics": "trip"}, "unknown topic 'trip'"),
-        ({"topics": 3}, "topics is 3; expected names"),
+        ({"topics": 3}, "topics is 3; expected a text or a list of texts"),
         ({"traps": ["unit"]}, "unknown trap 'unit'.*Did you mean 'units'"),
         ({"world_seed": -1}, "world_seed is -1"),
         ({"prompt": "long"}, "unknown prompt 'long'"),

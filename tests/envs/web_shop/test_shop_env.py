@@ -201,7 +201,7 @@ def test_bad_settings() -> None:
         WebShop(size="full", data="somewhere")
     with pytest.raises(BadValueError, match="there is no folder"):
         WebShop(data="/nowhere/at/all")
-    with pytest.raises(BadValueError, match="data is a int; expected a folder"):
+    with pytest.raises(BadValueError, match="data is 3; expected a text or a path"):
         WebShop(data=3)  # pyright: ignore[reportArgumentType]
 
 

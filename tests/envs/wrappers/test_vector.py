@@ -10,7 +10,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from helpers.guess_worlds import AskingGuess, FaultyGuess, Guess, SessionGuess, guess
+from helpers.guess_worlds import (
+    AskingGuess,
+    FaultyGuess,
+    FragileGuess,
+    Guess,
+    GuessError,
+    SessionGuess,
+    guess,
+)
 
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
@@ -186,13 +194,31 @@ def test_after_a_reset_that_failed_nothing_is_played(
     env.step([guess(0)] * 2)  # both end, so the next step resets them
     with pytest.raises(refused):
         env.reset(options=options)
-    with pytest.raises(EpisodeError, match="the last reset failed"):
+    with pytest.raises(EpisodeError, match="the last reset or step failed"):
         env.step([guess(0)] * 2)
     with pytest.raises(EpisodeError, match="and so must one after"):
         env.reset(options={"reset_mask": np.array([True, False])})
     env.reset(seed=1)
     for turns in ([1, 1], [0, 0], [1, 1]):
         assert env.step([guess(0)] * 2)[4]["turn"].tolist() == turns
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_after_a_step_that_failed_nothing_is_played(processes: int) -> None:
+    """The other copies have moved, and nobody has seen where to."""
+    env = TextVectorEnv(FragileGuess(), 4, processes)
+    try:
+        env.reset(seed=1)
+        with pytest.raises(GuessError):
+            env.step(["", "", guess(900), ""])
+        with pytest.raises(EpisodeError, match="the last reset or step failed; call reset first"):
+            env.step([""] * 4)
+        with pytest.raises(EpisodeError, match="and so must one after a reset or step that failed"):
+            env.reset(options={"reset_mask": np.array([False, False, True, False])})
+        env.reset(seed=1)
+        assert env.step([""] * 4)[4]["turn"].tolist() == [1] * 4
+    finally:
+        env.close()
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])

@@ -164,8 +164,8 @@ def test_nothing_is_asked_for_nothing(web: Web) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"allow": 3}, "allow is 3; expected a host or several"),
-        ({"allow": ["example.org", 3]}, "allow holds 3"),
+        ({"allow": 3}, "allow is 3; expected a text or a list of texts"),
+        ({"allow": ["example.org", 3]}, "allow is .*, 3.; expected a text or a list"),
         ({"allow_private": "no"}, "allow_private is 'no'; expected True or False"),
         ({"max_bytes": 0.5}, "max_bytes is 0.5; expected an integer"),
         ({"timeout_s": "3"}, "timeout_s is '3'; expected a number above 0"),
