@@ -21,6 +21,13 @@ settings.load_profile("brief")
 pytest_plugins = ["helpers.browser", "helpers.letters_world"]  # the latter registers Letters-v0
 
 
+def pytest_collection_finish() -> None:
+    """Freeze a million objects that stay: every training run looks for what is unused."""
+    from turngym.envs.utils.garbage_collection import freeze_for_good
+
+    freeze_for_good()
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved folder: two-layer Qwen2 with random weights, byte-level BPE of 300 tokens."""

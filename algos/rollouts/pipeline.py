@@ -113,7 +113,7 @@ class SyncPipeline(Pipeline):
         if self._samples:
             self._sync()
         clock.lap("sync")
-        done = self._loop.run(self._play(step))
+        done = self._run(self._play(step))
         self._engine.rest()
         clock.lap("rollout")
         done.seconds.update(clock.laps)
@@ -126,7 +126,19 @@ class SyncPipeline(Pipeline):
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run it at once."""
         self._sync()
-        return self._loop.run(work())
+        return self._run(work())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run to the end.
+
+        Raises:
+            KeyboardInterrupt: For a signal, also one that comes just as asyncio begins to handle
+                it, which that forgets: it ends the work as cancelled, and nobody else cancels it.
+        """
+        try:
+            return self._loop.run(work)
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
 
     def close(self) -> None:
         """Close the event loop.

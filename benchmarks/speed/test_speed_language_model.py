@@ -128,14 +128,16 @@ def plain_update(model: Any, rows: list[Row], credits: Credits, optimizer: Any) 
     optimizer.step()
 
 
-def in_turns(rounds: int, *work: Callable[[], Any]) -> list[float]:
-    """Median processor seconds of each; the first round does not count."""
+def in_turns(
+    rounds: int, *work: Callable[[], Any], clock: Callable[[], float] = time.process_time
+) -> list[float]:
+    """Median seconds of each, of this process unless told otherwise; no first round counts."""
     times: list[list[float]] = [[] for _ in work]
     for _ in range(rounds + 1):
         for found, one in zip(times, work, strict=True):
-            began = time.process_time()
+            began = clock()
             one()
-            found.append(time.process_time() - began)
+            found.append(clock() - began)
     return [statistics.median(found[1:]) for found in times]
 
 
@@ -219,6 +221,57 @@ def test_sampling_against_generate(benchmark: Any) -> None:
     )
     benchmark.extra_info |= {"tokens_per_s": mine, "generate_tokens_per_s": peer}
     assert mine / peer > 2.0
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("eager", [True, False], ids=["eager", "compiled"])
+def test_sampling_against_vllm(benchmark: Any, monkeypatch: Any, eager: bool) -> None:
+    """The same sizes beside vLLM on as many threads, prompts new in every round.
+
+    vLLM computes in a process of its own, so seconds are by the clock: nothing else should run.
+    ``make .venv-vllm/.installed`` sets up where to run it.
+    """
+    vllm = pytest.importorskip("vllm")
+    threads = torch.get_num_threads()
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "2")
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", f"0-{threads - 1}")
+    peer = vllm.LLM(
+        model=folder(), dtype="bfloat16", max_model_len=512, enforce_eager=eager, seed=0,
+        enable_prefix_caching=False, disable_log_stats=True,
+    )  # fmt: skip
+    model = load_model(folder(), device="cpu").to(torch.bfloat16)
+    model.generation_config.eos_token_id = None
+    engine = TransformersEngine(model, load_tokenizer(folder()), dtype="bfloat16")
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(100, 301, 32)
+    asked = vllm.SamplingParams(
+        max_tokens=NEW, min_tokens=NEW, ignore_eos=True, temperature=1.0, detokenize=False
+    )
+    tokens: list[int] = []
+    theirs: list[int] = []
+
+    def fresh() -> list[np.ndarray]:
+        return [rng.integers(4, model.config.vocab_size, n) for n in sizes]
+
+    def ours() -> None:
+        tokens.append(sample(engine, fresh()))
+
+    def others() -> None:
+        prompts = [{"prompt_token_ids": row.tolist()} for row in fresh()]
+        done = peer.generate(prompts, asked, use_tqdm=False)
+        theirs.append(sum(len(one.outputs[0].token_ids) for one in done))
+
+    mine, its = benchmark.pedantic(
+        lambda: in_turns(3, ours, others, clock=time.perf_counter), rounds=1
+    )
+    assert set(theirs) == {32 * NEW}
+    rate, other = statistics.median(tokens) / mine, 32 * NEW / its
+    print(
+        f"\n{threads} threads: engine {rate:.0f} tokens/s, vLLM "
+        f"{'eager' if eager else 'compiled'} {other:.0f}, ratio {rate / other:.2f}"
+    )
+    benchmark.extra_info |= {"tokens_per_s": rate, "vllm_tokens_per_s": other}
+    assert rate / other > 0.5  # against breakage
 
 
 @pytest.mark.timeout(600)

@@ -8,6 +8,18 @@ from contextlib import contextmanager
 
 _COLLECT = 10_000, 20, 20
 """Objects and collections between collections of the heap's generations, in a settled heap."""
+_frozen_for_good = False
+
+
+def freeze_for_good() -> None:
+    """Freeze what is there; what later runs make is looked through and nothing given back.
+
+    For processes that make many short runs: what a run gives back is all of the heap, libraries
+    too, which the next full collection walks over again.
+    """
+    global _frozen_for_good
+    gc.freeze()
+    _frozen_for_good = True
 
 
 @contextmanager
@@ -22,7 +34,8 @@ def uncollected() -> Iterator[None]:
     gc.disable()
     try:
         yield
-        gc.freeze()  # before it is on again: it would look through all of it once
+        if not _frozen_for_good:
+            gc.freeze()  # before it is on again: it would look through all of it once
     finally:
         if running:
             gc.enable()
@@ -37,10 +50,12 @@ def settled_heap() -> Iterator[None]:
     for unused ones every few hundred objects finds none: it is done less often, too.
     """
     before = gc.get_threshold()
-    gc.freeze()
+    if not _frozen_for_good:
+        gc.freeze()
     gc.set_threshold(*_COLLECT)
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not _frozen_for_good:
+            gc.unfreeze()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
 from pathlib import Path
@@ -81,6 +82,32 @@ def test_an_interrupt_inside_a_task_does_not_come_up_again_at_the_end() -> None:
     with pytest.raises(KeyboardInterrupt):
         pipeline.take(0, None)
     pipeline.close()
+    pipeline.close()
+
+
+def test_a_signal_as_asyncio_begins_to_handle_it_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """asyncio forgets that it came, and says only that the work was cancelled."""
+    install = signal.signal
+    former = install(signal.SIGINT, signal.default_int_handler)
+
+    def and_it_comes(number: int, handler: Any) -> Any:
+        before = install(number, handler)
+        if handler is not signal.default_int_handler:
+            signal.raise_signal(number)
+        return before
+
+    async def play(step: int) -> Any:
+        await asyncio.sleep(10)
+
+    pipeline = SyncPipeline(play, Weights())  # type: ignore[arg-type]
+    monkeypatch.setattr(signal, "signal", and_it_comes)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.take(0, None)
+    finally:
+        install(signal.SIGINT, former)
     pipeline.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from turngym.agents.models.random_init import blank_model
 from turngym.algos import Budget, EnvConfig, TrainConfig, make_recipe, train
 from turngym.algos.training.trainer import Trainer
 from turngym.envs.core.errors import TurngymError
-from turngym.envs.utils.garbage_collection import settled_heap
+from turngym.envs.utils import garbage_collection
+from turngym.envs.utils.garbage_collection import freeze_for_good, settled_heap
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in a process that has frozen nothing; all other tests run in one that has."""
+    monkeypatch.setattr(garbage_collection, "_frozen_for_good", False)
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def test_left_alone_within_and_not_after() -> None:
@@ -30,6 +41,18 @@ def test_given_back_after_a_fault() -> None:
     with pytest.raises(RuntimeError), settled_heap():
         raise RuntimeError
     assert gc.get_freeze_count() == 0
+
+
+def test_what_is_frozen_for_good_stays_so_and_runs_freeze_nothing_more() -> None:
+    freeze_for_good()
+    before = gc.get_freeze_count()
+    assert before > 0
+    with settled_heap():
+        assert gc.get_threshold() > (700, 10, 10)
+        kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
+        assert gc.get_freeze_count() == before
+    assert gc.get_freeze_count() == before
+    del kept
 
 
 def bandit_config(model: Path, seed: int) -> TrainConfig:

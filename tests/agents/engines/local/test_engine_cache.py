@@ -134,7 +134,7 @@ def test_a_tight_memory_budget_makes_requests_wait() -> None:
 def test_the_settings_bound_the_cache_of_this_engine_alone() -> None:
     net = model("Qwen2")
     row = engine(net)._forward.shape.bytes_per_token * 64
-    settings = EngineSettings(cache_gib=3 * row / 2**30, device="cpu")
+    settings = EngineSettings(cache_gib=3 * row / 2**30, device="cpu", engine_dtype="float32")
     eng: Any = build_engine("", TOKENIZER, settings, learner=net)
     asked = [request(p, seed=i, max_tokens=12) for i, p in enumerate(prompts(9))]
     for r, d in zip(asked, ask(eng, *asked), strict=True):
