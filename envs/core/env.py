@@ -42,7 +42,7 @@ from .reports import (
     json_debug_info,
     sum_terms,
 )
-from .settings import check_integer, check_kinds, check_settings
+from .settings import check_integer, check_kinds
 from .spaces import Utf8Text
 from .tasks import Task, TaskSource, draw_task, find_task
 
@@ -154,7 +154,6 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:  # noqa: ARG004
         """Reject settings that the constructor does not take, and values of another kind."""
-        check_settings(cls, settings)
         check_kinds(cls, settings)
         return super().__new__(cls)
 

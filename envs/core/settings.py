@@ -32,17 +32,19 @@ def check_settings(cls: type, settings: Iterable[str]) -> None:
 
 
 def check_kinds(cls: type, settings: Mapping[str, Any]) -> None:
-    """Reject values that are not what the constructor of ``cls`` declares.
+    """Reject settings that ``cls`` does not take, and values that it does not declare.
 
     Texts, bools, paths, mappings and lists of these are compared; numbers and objects are left to
     the constructor, which knows their bounds and methods.
 
     Raises:
+        UnknownNameError: Names a setting that the constructor does not take, and the nearest.
         BadValueError: One is of another kind.
     """
+    check_settings(cls, settings)
     known = inspect.signature(cls.__init__).parameters
     for name, value in settings.items():
-        if name not in known or value is known[name].default:
+        if name not in known or value is known[name].default:  # of **settings: not ours to say
             continue
         kind = _read_kind(cls, name)
         if not _is_of(value, kind):
