@@ -18,6 +18,7 @@ from typing import IO
 from ...algos.learner.freed_memory import give_memory_back
 from ...algos.runs.interrupts import terminate_as_interrupt
 from ...envs.core.plugins import load_inherited
+from ...envs.utils.garbage_collection import freeze_for_good
 from ..runtime.threads import prepare
 from .jobs import Job, perform
 
@@ -29,7 +30,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminate_as_interrupt():
-            prepared = False
+            prepared, first = False, True
             busy = threading.Event()
             for job in _jobs(busy):
                 if not prepared:
@@ -38,6 +39,9 @@ def main() -> int:
                     prepared = True
                 state = perform(job)
                 gc.collect()  # models of the last job form reference cycles, on a GPU too
+                if first:
+                    freeze_for_good()  # libraries: half of them were imported on the way
+                    first = False
                 give_memory_back()
                 busy.clear()  # before the answer: who reads it may end the input at once
                 replies.write(json.dumps({"done": str(job), "state": state}) + "\n")

@@ -12,10 +12,10 @@ _frozen_for_good = False
 
 
 def freeze_for_good() -> None:
-    """Freeze what is there; what later runs make is looked through and nothing given back.
+    """Freeze all that is there for as long as the process lives, once for all later runs.
 
-    For processes that make many short runs: what a run gives back is all of the heap, libraries
-    too, which the next full collection walks over again.
+    For processes that make many short runs. Each would give back the whole heap when it ends,
+    libraries too, and the next full collection would walk over it; now only what it made itself.
     """
     global _frozen_for_good
     gc.freeze()
