@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_integer
 from .annotators import OldLogprobs
-from .checks import check_above_zero, check_minimum, check_weights
+from .checks import check_above_zero, check_minimum, check_weights, is_number
 from .kinds import check_part
 from .privileged import ContextLogprobs, TeacherLogprobs
 from .protocols import Annotator, Credit, GroupFilter, Loss, Rollout, Shaper, Tracker
@@ -61,8 +63,9 @@ class Optim:
         check_above_zero(self, "lr", "critic_lr", "grad_clip")
         check_weights(self, "weight_decay")
         check_minimum(self, warmup_steps=0, epochs=1, minibatches=1, critic_only_steps=0)
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise BadValueError(f"Optim.betas are {self.betas}; expected two values in [0, 1).")
+        betas = tuple(self.betas) if isinstance(self.betas, Sequence) else ()
+        if [is_number(beta) and 0 <= beta < 1 for beta in betas] != [True, True]:
+            raise BadValueError(f"Optim.betas are {self.betas!r}; expected two values in [0, 1).")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,20 +109,22 @@ class Recipe:
     train_observations: bool = False
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name and isinstance(self.paper, str)):
+            raise BadValueError(
+                f"recipe {self.name!r}: name is {self.name!r} and paper {self.paper!r}; expected "
+                "two texts, the first one not empty."
+            )
         self._check_kinds()
-        if self.groups_per_step < 1:
+        where, tokens = f"recipe {self.name!r}", self.tokens_per_step
+        check_integer("groups_per_step", self.groups_per_step, where, min=1)
+        if tokens is not None and not (is_number(tokens, whole=True) and tokens >= 1):
             raise BadValueError(
-                f"recipe {self.name!r}: groups_per_step is {self.groups_per_step}; expected at "
-                "least 1."
+                f"{where}: tokens_per_step is {tokens!r}; expected an integer of at least 1, "
+                "better several times what a group samples, or none."
             )
-        if self.tokens_per_step is not None and self.tokens_per_step < 1:
+        if not (is_number(self.temperature) and 0 < self.temperature < math.inf):
             raise BadValueError(
-                f"recipe {self.name!r}: tokens_per_step is {self.tokens_per_step}; expected at "
-                "least 1, better several times what a group samples, or none."
-            )
-        if not 0 < self.temperature < math.inf:
-            raise BadValueError(
-                f"recipe {self.name!r}: temperature is {self.temperature}; expected a finite "
+                f"{where}: temperature is {self.temperature!r}; expected a finite "
                 "number above 0 (greedy sampling has no gradient, nor has one without regard to "
                 "the model)."
             )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...envs.core.errors import BadValueError
-from ..core.checks import check_above_zero, check_shares, check_weights
+from ..core.checks import check_above_zero, check_shares, check_weights, is_number
 from ..core.forest import Forest
 from ..core.protocols import Annotations, Credit, Credits
 from .gae import Doubles
@@ -48,9 +49,10 @@ class HindsightCredit(Credit):
         check_shares(self, "gamma")
         check_weights(self, "weight")
         check_above_zero(self, "temperature", "eps")
-        if not 0 < self.clip[0] <= 1 <= self.clip[1]:
+        bounds = [*self.clip] if isinstance(self.clip, Sequence) else []
+        if [is_number(b) for b in bounds] != [True, True] or not 0 < bounds[0] <= 1 <= bounds[1]:
             raise BadValueError(
-                f"HindsightCredit: clip is {self.clip}; expected bounds with 1 between them, the "
+                f"HindsightCredit: clip is {self.clip!r}; expected bounds with 1 between them, the "
                 "lower above 0."
             )
 

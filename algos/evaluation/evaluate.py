@@ -27,7 +27,7 @@ from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate_scores, estimate_share
 from ...envs.wrappers.record import RecordEpisodes
-from ..core.checks import check_seed
+from ..core.checks import check_numbers, check_seed
 from ..core.forest import Tree
 from ..core.protocols import Start
 from ..rollouts import seed_at
@@ -67,6 +67,7 @@ class EvalSet:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.n < 1:
             raise BadValueError(
                 f"evaluation set {self.name!r}: n is {self.n}; expected at least 1."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
 from ...envs.core.errors import BadValueError
-from ..core.checks import check_choices, check_weights
+from ..core.checks import check_choices, check_numbers, check_weights
 from ..core.protocols import Loss, LossBatch, LossOut
 from .aggregate import Aggregate, TokenMean, token_share
 from .kl import Kl
@@ -33,6 +34,7 @@ class Clip:
     dual: float | None = None
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if not 0 < self.low <= 1:
             raise BadValueError(f"Clip.low is {self.low}; expected a value in (0, 1].")
         if not self.high > 0:
@@ -80,6 +82,16 @@ class PolicyLoss(Loss):
     def __post_init__(self) -> None:
         check_choices(self)
         check_weights(self, "entropy_coef")
+        for name, kind, example in (
+            ("clip", Callable, "Clip()"),
+            ("aggregate", Callable, "TokenMean()"),
+            ("kl", Kl, "Kl(coef=0.0)"),
+        ):
+            part = getattr(self, name)
+            if not isinstance(part, (kind, type)):  # classes are the recipe's to refuse
+                raise BadValueError(
+                    f"PolicyLoss.{name} is {part!r:.100}; expected a part such as {example}."
+                )
 
     @property
     def needs(self) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ...envs.core.errors import BadValueError
-from ..core.checks import check_above_zero
+from ..core.checks import check_above_zero, check_numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,7 @@ class Cispo:
     high: float = 4.0
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if not 0 < self.low <= 1:
             raise BadValueError(f"Cispo.low is {self.low}; expected a value in (0, 1].")
         check_above_zero(self, "high")
@@ -57,6 +58,7 @@ class KeptClip:
     high: float = 0.28
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if not 0 < self.low <= 1:
             raise BadValueError(f"KeptClip.low is {self.low}; expected a value in (0, 1].")
         check_above_zero(self, "high")

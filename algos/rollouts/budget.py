@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 
 from ...agents.scripted import text_env
 from ...envs.core.errors import BadValueError
+from ..core.checks import is_number
 from ..core.forest import ROOT, Group, Tree, Turn
 from .episode_runner import EpisodeHandle, EpisodeRunner, StepResult
 
@@ -40,8 +41,8 @@ class GroupBudget:
     def __post_init__(self) -> None:
         for name in ("tokens", "calls"):
             amount = getattr(self, name)
-            if amount is not None and amount < 1:
-                raise BadValueError(f"limit_{name} is {amount}; expected at least 1, or none.")
+            if amount is not None and not (is_number(amount, whole=True) and amount >= 1):
+                raise BadValueError(f"limit_{name} is {amount!r}; expected at least 1, or none.")
 
     @property
     def off(self) -> bool:

@@ -14,6 +14,7 @@ from ...agents.warm_start.demonstrations import EXPERT
 from ...agents.warm_start.thoughts import with_thought
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault
+from ..core.checks import check_numbers
 from ..core.forest import Group, Tree
 from ..core.protocols import Start, Unforked
 from .episode_runner import EpisodeRunner
@@ -38,6 +39,7 @@ class Demonstrations(Unforked):
     samples: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.n < 1 or not 0 <= self.mistakes <= 1:
             raise BadValueError(
                 f"Demonstrations: n {self.n}, mistakes {self.mistakes}; expected at least 1, and "

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
+from ..core.checks import check_numbers
 from ..core.forest import ROOT, Edge, Forest, Group, Tree
 from ..core.forest_io import group_from_json, group_to_json
 from ..core.protocols import Floats, Scorer, Start, TaskSource, Tracker
@@ -50,6 +51,7 @@ class BetaTracker(Tracker):
     floor: float = 0.05
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.pool < 1 or self.first < 0:
             raise BadValueError(
                 f"BetaTracker: pool {self.pool}, first {self.first}; expected at least 1 and 0."

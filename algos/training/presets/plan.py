@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....envs.core.errors import BadValueError
+from ...core.checks import check_numbers
 from .preset import Preset
 from .shapes import ModelShape, shape_of
 
@@ -53,6 +54,7 @@ class Hardware:
     utilisation: float = 0.4
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.gpus < 1:
             raise BadValueError(f"plan: gpus is {self.gpus}; expected at least 1.")
         for name in ("memory_gb", "throughput", "tflops"):

@@ -23,6 +23,7 @@ from ....agents.paper_selector.settings import SELECTOR_FILE, SelectorSettings
 from ....agents.warm_start.demonstrations import Demonstration
 from ....agents.warm_start.imitation import ImitationTrainer
 from ....envs.core.errors import BadValueError
+from ...core.checks import check_numbers
 from .epochs import BatchMetrics, OnProgress, count_steps, ignore_progress, run_epochs
 
 
@@ -51,6 +52,7 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise BadValueError(
