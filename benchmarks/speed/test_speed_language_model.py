@@ -141,7 +141,7 @@ def in_turns(
     return [statistics.median(found[1:]) for found in times]
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(600 * GROUPS)
 def test_update_against_a_plain_loop(benchmark: Any, model: Any) -> None:
     forest = chains(model.config.vocab_size, GROUPS)
     rows = rows_of(forest)
