@@ -26,4 +26,4 @@ def import_ray(purpose: str, address: str | None) -> Any:
     try:
         return import_module("ray")
     except ImportError as fault:
-        raise MissingExtraError(purpose, "ray", "ray") from fault
+        raise MissingExtraError(purpose, "ray", "ray", fault) from fault

@@ -22,7 +22,7 @@ try:
     from mcp.server.lowlevel import Server  # pyright: ignore[reportMissingImports]
     from mcp.server.stdio import stdio_server  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise MissingExtraError("the MCP adapter", "mcp>=2", "mcp") from error
+    raise MissingExtraError("the MCP adapter", "mcp>=2", "mcp", error) from error
 
 WHERE = "the MCP adapter"
 START = "new_episode"

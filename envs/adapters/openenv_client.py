@@ -20,7 +20,7 @@ try:
     from openenv.core.env_client import EnvClient  # pyright: ignore[reportMissingImports]
     from openenv.core.env_server.types import State  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv") from error
+    raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv", error) from error
 
 WHERE = "the OpenEnv client"
 

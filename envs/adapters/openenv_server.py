@@ -33,7 +33,7 @@ try:
         State,
     )
 except ImportError as error:
-    raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv") from error
+    raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv", error) from error
 
 WHERE = "the OpenEnv adapter"
 

@@ -21,7 +21,7 @@ try:
         BaseTextEnv,
     )
 except ImportError as error:
-    raise MissingExtraError("the SkyRL adapter", "skyrl-gym", "skyrl") from error
+    raise MissingExtraError("the SkyRL adapter", "skyrl-gym", "skyrl", error) from error
 
 WHERE = "the SkyRL adapter"
 ENTRY_POINT = f"{__name__}:SkyrlEnvironment"

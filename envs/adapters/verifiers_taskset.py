@@ -23,7 +23,7 @@ from .conversation import Conversation, task_rows
 try:
     import verifiers.v1 as vf  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise MissingExtraError("the verifiers adapter", "verifiers", "verifiers") from error
+    raise MissingExtraError("the verifiers adapter", "verifiers", "verifiers", error) from error
 
 WHERE = "the verifiers adapter"
 __all__ = ["TextEnvTaskset", "TextEnvironment"]

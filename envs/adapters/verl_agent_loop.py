@@ -33,7 +33,7 @@ try:
         AgentLoopOutput,
     )
 except ImportError as error:
-    raise MissingExtraError(WHERE, "verl", "verl") from error
+    raise MissingExtraError(WHERE, "verl", "verl", error) from error
 
 
 @dataclass

@@ -103,14 +103,26 @@ class DataError(TurngymError, ValueError):
 
 
 class MissingExtraError(TurngymError, ImportError):
-    """An optional dependency is missing; the message names the extra to install."""
+    """An optional dependency is missing; the message names the extra to install.
 
-    def __init__(self, what: str, package: str, extra: str) -> None:
+    Args:
+        what: Who needs it.
+        package: The package.
+        extra: Turngym's extra that brings it.
+        fault: Why its import failed: what is installed may lack something else.
+    """
+
+    def __init__(
+        self, what: str, package: str, extra: str, fault: ImportError | None = None
+    ) -> None:
+        missing = "" if fault is None else (fault.name or "").replace("_", "-")
+        absent = isinstance(fault, ModuleNotFoundError | None) and package.startswith(missing)
+        state = "is not installed" if absent else f"cannot be imported ({fault})"
         name, blank, remark = package.partition(" ")  # a shell would take mcp>=2 for a file
         plain = name.replace("-", "").replace("_", "").isalnum()
         quoted = (name if plain else f"'{name}'") + blank + remark
         super().__init__(
-            f"{what} needs the package {package!r}, which is not installed. "
+            f"{what} needs the package {package!r}, which {state}. "
             f"Install it with: pip install 'turngym[{extra}]' (no index has turngym: pip takes the "
             f"extra from the one that is installed here), or pip install {quoted}"
         )

@@ -22,7 +22,7 @@ from .shop.toolset import CLOSE, OPEN
 try:
     AECEnv: Any = import_module("pettingzoo").AECEnv
 except ImportError as error:
-    raise MissingExtraError("Retail for two agents", "pettingzoo", "marl") from error
+    raise MissingExtraError("Retail for two agents", "pettingzoo", "marl", error) from error
 
 ASSISTANT, CUSTOMER = "assistant", "customer"
 PROBE = "options"

@@ -11,8 +11,8 @@ from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
     from pettingzoo import AECEnv
-except ImportError:
-    raise MissingExtraError("PaperCrawler for two agents", "pettingzoo", "marl") from None
+except ImportError as error:
+    raise MissingExtraError("PaperCrawler for two agents", "pettingzoo", "marl", error) from error
 
 
 class PaperCrawlAEC(TwoAgentCrawl, AECEnv[str, dict[str, str], str]):

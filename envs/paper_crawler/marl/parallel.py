@@ -11,8 +11,8 @@ from .shared_crawl import AGENTS, CRAWLER, SELECTOR
 
 try:
     from pettingzoo import ParallelEnv
-except ImportError:
-    raise MissingExtraError("PaperCrawler for two agents", "pettingzoo", "marl") from None
+except ImportError as error:
+    raise MissingExtraError("PaperCrawler for two agents", "pettingzoo", "marl", error) from error
 
 WAIT = "WAIT"
 """What the crawler sees while it idles."""

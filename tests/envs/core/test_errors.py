@@ -26,9 +26,28 @@ ERRORS = [
     EnvFault("the grader failed"),
     UnknownNameError("split", "tran", ["train", "dev"], "SearchQA-v0"),
     MissingExtraError("Parquet", "pyarrow", "data"),
+    MissingExtraError("Parquet", "pyarrow", "data", ImportError("a part of it is missing")),
     ConformanceError("Mine-v0", "nothing breaks", "it broke"),
     RetrieverError(13, "no permission", "index.npy"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "state"),
+    [
+        (None, "is not installed"),
+        (ModuleNotFoundError("No module named 'skyrl_gym'", name="skyrl_gym"), "is not installed"),
+        (ImportError("cannot import name 'make'", name="skyrl_gym"), "cannot import name 'make'"),
+        (ModuleNotFoundError("No module named 'omegaconf'", name="omegaconf"), "'omegaconf'"),
+        (ModuleNotFoundError("No module named 'skyrl_gym.envs'", name="skyrl_gym.envs"), "envs'"),
+    ],
+)
+def test_what_is_installed_but_broken_is_not_called_missing(
+    fault: ImportError | None, state: str
+) -> None:
+    error = str(MissingExtraError("The adapter", "skyrl-gym", "skyrl", fault))
+    assert state in error
+    assert ("is not installed" in error) == (state == "is not installed")
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
