@@ -18,7 +18,10 @@ from .conversation import Settings
 from .openai_tools import ToolConversation
 
 try:
-    from mcp import types  # pyright: ignore[reportMissingImports]
+    from mcp import (  # pyright: ignore[reportMissingImports]
+        Client,  # noqa: F401 - the first version lacks it
+        types,
+    )
     from mcp.server.lowlevel import Server  # pyright: ignore[reportMissingImports]
     from mcp.server.stdio import stdio_server  # pyright: ignore[reportMissingImports]
 except ImportError as error:

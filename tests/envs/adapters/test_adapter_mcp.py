@@ -18,6 +18,7 @@ from helpers.adapter_play import (
     TALKING,
     as_call,
     broken_world,
+    modules,
     played,
     without,
 )
@@ -191,3 +192,16 @@ def test_without_the_package() -> None:
     for _ in without("mcp", "mcp_server"):
         with pytest.raises(MissingExtraError, match=r"mcp>=2.*turngym\[mcp\]"):
             importlib.import_module("turngym.envs.adapters.mcp_server")
+
+
+def test_the_first_version_of_the_package_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = modules(
+        mcp={"types": None},
+        mcp__server__lowlevel={"Server": None},
+        mcp__server__stdio={"stdio_server": None},
+    )
+    for module, made in first.items():
+        monkeypatch.setitem(sys.modules, module, made)
+    monkeypatch.delitem(sys.modules, "turngym.envs.adapters.mcp_server", raising=False)
+    with pytest.raises(MissingExtraError, match=r"mcp>=2.*'Client'"):
+        importlib.import_module("turngym.envs.adapters.mcp_server")
