@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import BadValueError, EnvFault, EpisodeError, MissingExtraError, TurngymError
+from ..core.tasks import get_split_size
 from .conversation import Settings
 from .openai_tools import ToolConversation
 
@@ -54,7 +55,9 @@ class McpEnvironment:
             left out: the client chooses.
 
     Raises:
-        BadValueError: An environment that opens sessions, or with a tool called ``new_episode``.
+        BadValueError: An environment that opens sessions, or with a tool called ``new_episode``; a
+            split without tasks.
+        UnknownNameError: A split that does not exist.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class McpEnvironment:
         fixed: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
         self.game = ToolConversation(env_id, settings, where=WHERE)
+        if split is not None:
+            get_split_size(self.game.talk.env.source, split, WHERE)
         self.split = split
         self._rows = None if fixed is None else iter(fixed)
         self._row: Mapping[str, Any] | None = None  # taken, but its start failed

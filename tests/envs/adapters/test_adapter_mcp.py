@@ -26,7 +26,7 @@ from helpers.adapter_play import (
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.adapters.conversation import task_rows
 from turngym.envs.adapters.tool_view import NOTE
-from turngym.envs.core.errors import BadValueError, MissingExtraError
+from turngym.envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 
 needs_mcp = pytest.mark.skipif(
     importlib.util.find_spec("mcp") is None,
@@ -107,6 +107,8 @@ def test_refusals_are_error_results(adapter: Any) -> None:
     for env_id in SESSIONS:
         with pytest.raises(BadValueError, match="opens sessions"):
             adapter.mcp_server(env_id, MICRO)
+    with pytest.raises(UnknownNameError, match="Did you mean 'test'"):
+        adapter.mcp_server("SearchQA-v0", SEARCH, split="tset")
     environment._call("new_episode", {"seed": 1})
     broken_world(environment.game.talk)
     from types import SimpleNamespace
