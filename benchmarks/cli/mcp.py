@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Any
@@ -39,7 +42,7 @@ class Command:
 
 
 def run(command: Command) -> None:
-    """Serve one client until it leaves; only the protocol goes to standard output.
+    """Serve one client until it leaves, or Ctrl-C; only the protocol goes to standard output.
 
     Raises:
         UnknownNameError: No such environment or setting.
@@ -52,7 +55,25 @@ def run(command: Command) -> None:
     from ...envs.adapters.mcp_server import mcp_server, serve_stdio
 
     server = mcp_server(command.env, settings, split=command.split, fixed=fixed)
-    asyncio.run(serve_stdio(server))
+    with _ended_by_signals():
+        asyncio.run(serve_stdio(server))
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the process at once.
+
+    A thread of the server waits for the client's next line, so that an exception would wait too.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number, former in before.items():
+            if callable(former):  # a shell makes processes in its background ignore Ctrl-C
+                signal.signal(number, lambda number, _: os._exit(128 + number))
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 def _fixed(command: Command, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]] | None:

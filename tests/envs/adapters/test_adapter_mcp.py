@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import json
 import os
+import signal
+import subprocess
 import sys
 from typing import Any
 
@@ -140,6 +142,35 @@ def test_the_command_serves_over_standard_input_and_output() -> None:
             return await client.call_tool("answer", {"answer": answer.strip()})
 
     assert json.loads(json.dumps(asyncio.run(play()).meta[META]))["status"] == "solved"
+
+
+@needs_mcp
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_a_server_whose_client_stays(number: signal.Signals) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    words = [sys.executable, "-m", "turngym", "mcp", "MathWord-v0", "--env.size", "micro"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(hello).encode() + b"\n")
+        server.stdin.flush()
+        assert b"serverInfo" in server.stdout.readline()
+        server.send_signal(number)
+        try:
+            assert server.wait(20) == 128 + number
+        finally:
+            server.kill()
 
 
 @needs_mcp
