@@ -67,8 +67,8 @@ class ToolConversation:
 
         Args:
             name: The tool.
-            arguments: Its arguments, or their JSON text as OpenAI's clients hand it over; nothing,
-                as some servers write for a call without any, is none.
+            arguments: Its arguments, or their JSON text as OpenAI's clients hand it over; nothing
+                or ``null``, as some servers write for a call without any, is none.
 
         Raises:
             UnknownNameError: There is no such tool; no turn is spent.
@@ -77,13 +77,15 @@ class ToolConversation:
         """
         if name not in self.action_tools:
             raise UnknownNameError("tool", name, self.action_tools, self.talk.env.name)
-        arguments = arguments or {}
+        tool, read = self.action_tools[name], arguments
         if isinstance(arguments, str):
             try:
-                read = json.loads(arguments)
+                read = json.loads(arguments or "null")
             except (ValueError, RecursionError):  # no JSON, or none that Python reads
-                read = None
-            if not isinstance(read, dict):
-                return self.talk.act(self.action_tools[name].enclose(arguments))
-            arguments = read
-        return self.talk.act(self.action_tools[name].write(arguments))
+                read = arguments
+        if read is None:
+            read = {}
+        if isinstance(read, Mapping):
+            return self.talk.act(tool.write(read))
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=repr)
+        return self.talk.act(tool.enclose(text))
