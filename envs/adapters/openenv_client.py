@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from ..core.env import check_action
 from ..core.errors import DataError, MissingExtraError
 from ..utils.http import excerpt
 from .openenv_server import TextAction, TextObservation
@@ -54,7 +55,9 @@ class TextEnvClient(EnvClient):
         return reply
 
     def _step_payload(self, action: TextAction | str) -> dict[str, Any]:
-        return {"text": action if isinstance(action, str) else action.text}
+        text = action.text if isinstance(action, TextAction) else action
+        check_action(text, WHERE)
+        return {"text": text}
 
     def _parse_result(self, payload: Mapping[str, Any]) -> StepResult:
         try:

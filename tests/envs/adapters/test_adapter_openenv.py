@@ -143,6 +143,9 @@ def test_two_clients_of_a_server_do_not_touch(address: str) -> None:
         assert client.state().step_count == len(direct.actions)
         assert client.state().task_id == direct.row["task"]
         assert other.state()["status"] == "failed"
+        for action in (5, None, {"text": "x"}):
+            with pytest.raises(TypeError, match=r"action is a .*; expected text"):
+                client.step(action)
         with pytest.raises(Exception, match="task"):
             client.reset(task="dev/no-such-task")
         assert client.reset(**start).observation.text == first.observation.text
