@@ -6,7 +6,9 @@ to the model. Nothing of TRL is imported here. Tested with trl 1.16.0 and transf
 
 Limits: TRL has no sign for the end of an episode, so a call after it is answered by an error; an
 episode that the model leaves open scores what it has earned so far. A broken environment (a
-retrieval server that is down) leaves the episode without a score: TRL gives it no weight.
+retrieval server that is down) leaves the episode without a score: TRL gives it no weight. An
+exception in an environment's own code, which TRL tells to the model as well, comes up with the
+reward.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Union, cast
 
-from ..core.errors import BadValueError, EnvFault
+from ..core.errors import BadValueError, EnvFault, EpisodeError
 from .conversation import Settings, settings_to_json, task_rows
 from .openai_tools import ToolConversation
 from .tool_view import ActionTool
@@ -120,25 +122,32 @@ class _Facade:
     def __init__(self, factory: EnvironmentFactory) -> None:
         self._factory = factory
         self._game = ToolConversation(factory.env_id, factory.settings, where=WHERE)
-        self._broken = False
+        self._fault: Exception | None = None
 
     def reset(self, **row: Any) -> str:
         """Start the episode of a row; the text goes to the end of the last message."""
         prompt = self._game.start(row)
-        self._broken = False
+        self._fault = None
         return prompt
 
     def _act(self, action: str) -> str:
         try:
             return self._game.talk.act(action).text
-        except EnvFault:
-            self._broken = True
+        except EpisodeError:
+            raise
+        except Exception as fault:  # TRL tells it to the model and goes on
+            self._fault = self._fault or fault
             raise
 
     def _score(self, term: str | None) -> float | None:
-        """Return the episode's return or one term; None, which TRL ignores, after a fault."""
-        if self._broken:
+        """Return the episode's return or one term; None, which TRL ignores, after a fault.
+
+        A programming error in the environment comes up here: it is no score either.
+        """
+        if isinstance(self._fault, EnvFault):
             return None
+        if self._fault is not None:
+            raise self._fault
         talk = self._game.talk
         return talk.total if term is None else talk.terms.get(term, 0.0)
 

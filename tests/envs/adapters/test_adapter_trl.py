@@ -116,6 +116,26 @@ def test_a_broken_world_gives_no_reward_until_the_next_reset() -> None:
     assert environment.get_reward() == 0.0
 
 
+def test_a_programming_error_is_no_score_of_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = EnvironmentFactory("SearchQA-v0", SEARCH)()
+    row = a_row("SearchQA-v0", settings=SEARCH)
+    environment.reset(**row)
+
+    def play(episode: Any, action: str) -> Any:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(environment._game.talk.env, "play", play)
+    with pytest.raises(ZeroDivisionError):
+        environment.search(query="x")
+    monkeypatch.undo()
+    environment.answer(answer="x")
+    for score in (environment.get_reward, lambda: term_reward("outcome")([environment])):
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            score()
+    environment.reset(**row)
+    assert environment.get_reward() == 0.0
+
+
 def test_rows_hold_a_prompt_and_the_task() -> None:
     rows = trl_rows("SearchQA-v0", 3, prompt="Be brief. ", split="dev", settings=SEARCH)
     assert rows[0]["prompt"] == [{"role": "user", "content": "Be brief. "}]
