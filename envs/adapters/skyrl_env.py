@@ -10,7 +10,7 @@ environment raises, for SkyRL has no place for an episode without a score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.errors import BadValueError, MissingExtraError
@@ -44,7 +44,7 @@ class SkyrlEnvironment(BaseTextEnv):
         extras: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self._row = {**dict(env_config or {}), **dict(extras or {})}
+        self._row = {**_to_plain(env_config or {}), **dict(extras or {})}
         if not self._row.get("env_id"):
             raise BadValueError(f"{WHERE}: the row has no 'env_id'; make rows with skyrl_rows.")
         self.talk = Conversation(self._row["env_id"], self._row.get("settings"), where=WHERE)
@@ -72,6 +72,15 @@ class SkyrlEnvironment(BaseTextEnv):
         """Return the metrics of a finished episode and its return by terms."""
         terms = {f"terms/{name}": value for name, value in self.talk.terms.items()}
         return {**self.talk.info["metrics"], **terms}
+
+
+def _to_plain(config: Any) -> Any:
+    """Return what SkyRL read with OmegaConf, whose lists are none of Python's, as plain data."""
+    if isinstance(config, Mapping):
+        return {key: _to_plain(value) for key, value in config.items()}
+    if isinstance(config, Sequence) and not isinstance(config, (str, bytes)):
+        return [_to_plain(value) for value in config]
+    return config
 
 
 def skyrl_rows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import UserDict, UserList
 from types import ModuleType
 from typing import Any
 
@@ -69,6 +70,13 @@ def test_refusals(adapter: Any) -> None:
     broken_world(env.talk)
     with pytest.raises(EnvFault, match="server is down"):
         env.step("<search> x </search>")
+
+
+def test_lists_of_a_configuration_need_not_be_python_s(adapter: Any) -> None:
+    settings = UserDict(size="micro", kinds=UserList(["bridge"]), hops=UserList([1, 2]))
+    config = UserDict(env_id="SearchQA-v0", settings=settings)
+    env = adapter.SkyrlEnvironment(config, extras=UserDict(split="dev", task=0, seed=1))
+    assert "Question: " in env.init([])[0][0]["content"]
 
 
 def test_the_package_makes_it_by_its_entry_point() -> None:
