@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import gymnasium as gym
 
-from ..core.env import TextEnv
+from ..core.env import TextEnv, check_action
 from ..core.episode import Info
 from ..core.errors import BadValueError, EnvFault, EpisodeError
 from ..core.tasks import get_default_split, get_split_size
@@ -113,10 +113,12 @@ class Conversation:
 
         Raises:
             EpisodeError: Before the first start, or after the end.
+            TypeError: The action is no text.
             EnvFault: Something that the environment needs failed; the episode has no score.
         """
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
+        check_action(action, self.where)
         action = cut_at_stop(action, self.env.stop)
         observation, reward, terminated, truncated, details = self._played.step(action)
         info = self._info = cast("Info", details)

@@ -107,6 +107,12 @@ def test_bad_settings_and_calls_out_of_order() -> None:
         settings_to_json({"data": {1}}, "test")
     with pytest.raises(EpisodeError, match="no episode yet"):
         Conversation("Game24-v0", MICRO, where="test").act("1 + 1 = 2")
+    talk = Conversation("Game24-v0", MICRO, where="test")
+    talk.start(a_row("Game24-v0"))
+    for action in (None, 3, ["1 + 1 = 2"]):
+        with pytest.raises(TypeError, match=r"test: action is a .*; expected text"):
+            talk.act(action)  # pyright: ignore[reportArgumentType]
+    assert talk.act("1 + 1 = 2").info["turn"] == 1
     with pytest.raises(BadValueError, match="not a turngym"):
         make_text_env("CartPole-v1", where="test")
 
