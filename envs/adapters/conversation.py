@@ -79,6 +79,7 @@ class Conversation:
         self._made = {"env_id": env_id, "settings": _comparable(settings, where)}
         self.terms: dict[str, float] = {}
         self._info: Info | None = None
+        self._closed = False
 
     def start(self, row: Mapping[str, Any]) -> str:
         """Start the episode of a row and return the complete first prompt.
@@ -94,7 +95,7 @@ class Conversation:
         """
         self._check(row)
         observation, info = self._played.reset(seed=row.get("seed"), options=get_reset_options(row))
-        self._info, self.terms = cast("Info", info), {}
+        self._info, self.terms, self._closed = cast("Info", info), {}, False
         return self.env.instructions + observation
 
     def _check(self, row: Mapping[str, Any]) -> None:
@@ -112,12 +113,14 @@ class Conversation:
         """Take an action, cut after the first of the environment's stop strings.
 
         Raises:
-            EpisodeError: Before the first start, or after the end.
+            EpisodeError: Before the first start, after the end, or closed.
             TypeError: The action is no text.
             EnvFault: Something that the environment needs failed; the episode has no score.
         """
         if self.info["status"] != "running":
             raise EpisodeError(f"{self.where}: the episode is over ({self.info['status']}).")
+        if self._closed:  # its record is written
+            raise EpisodeError(f"{self.where}: the conversation was closed; start an episode anew.")
         check_action(action, self.where)
         action = cut_at_stop(action, self.env.stop)
         observation, reward, terminated, truncated, details = self._played.step(action)
@@ -135,8 +138,9 @@ class Conversation:
         return self.act(action)
 
     def close(self) -> None:
-        """Close the environment; an episode that was running is recorded as abandoned."""
+        """Close the environment; an episode that was running is recorded as abandoned, and over."""
         self._played.close()
+        self._closed = True
 
     @property
     def info(self) -> Info:

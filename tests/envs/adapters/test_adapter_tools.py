@@ -51,6 +51,8 @@ def test_calls_are_recorded_as_the_actions_that_they_are(env_id: str, tmp_path: 
     game.start(direct.row)
     game.call(*as_call(direct.actions[0], game.action_tools))
     game.talk.close()
+    with pytest.raises(EpisodeError, match="closed; start"):  # nothing would record it
+        game.call(*as_call(direct.actions[1], game.action_tools))
     whole, given_up = read_transcripts(file)
     assert whole.status == direct.status
     assert sum(sum(step.terms.values()) for step in whole.steps) == pytest.approx(
@@ -60,6 +62,10 @@ def test_calls_are_recorded_as_the_actions_that_they_are(env_id: str, tmp_path: 
     assert whole.seed == given_up.seed == direct.row["seed"]
     for transcript in (whole, given_up):
         assert replay(transcript).same
+    game.start(direct.row)
+    game.call(*as_call(direct.actions[0], game.action_tools))
+    game.talk.close()
+    assert len(list(read_transcripts(file))) == 3
 
 
 @pytest.mark.parametrize(("env_id", "names"), NAMES.items())
