@@ -15,6 +15,7 @@ import gymnasium as gym
 from ..core.env import TextEnv, check_action
 from ..core.episode import Info
 from ..core.errors import BadValueError, EnvFault, EpisodeError
+from ..core.settings import check_integer
 from ..core.tasks import get_default_split, get_split_size
 from ..wrappers.record import RecordEpisodes
 
@@ -175,10 +176,15 @@ def read_settings(settings: Settings, where: str) -> dict[str, Any]:
     """Return settings as a dictionary.
 
     Raises:
-        BadValueError: Text that is no JSON object.
+        BadValueError: Text that is no JSON object, or no mapping.
     """
-    if not isinstance(settings, str):
+    if settings is None or isinstance(settings, Mapping):
         return dict(settings or {})
+    if not isinstance(settings, str):
+        raise BadValueError(
+            f"{where}: settings are {str(settings)[:60]} ({type(settings).__name__}); expected "
+            "names with values, or the same as a JSON object."
+        )
     try:
         read = json.loads(settings)
     except json.JSONDecodeError as error:
@@ -243,8 +249,12 @@ def task_rows(
         ``env_id``, ``settings`` (JSON), ``split``, ``task`` (its id) and ``seed``.
 
     Raises:
-        BadValueError: More tasks than the split holds, or all of a split without end.
+        BadValueError: More tasks than the split holds, or all of a split without end; a count
+            below 1 or a seed below 0.
     """
+    if count is not None:
+        check_integer("count", count, where, min=1)
+    check_integer("seed", seed, where, min=0)
     env = make_text_env(env_id, settings, where=where)
     split = get_default_split(env.source) if split is None else split
     size = get_split_size(env.source, split, where)

@@ -63,6 +63,11 @@ def test_rows_of_a_whole_split() -> None:
         next(task_rows("Game24-v0", 38, split="dev", settings=MICRO))
     with pytest.raises(UnknownNameError, match="split"):
         next(task_rows("Game24-v0", 3, split="dve", settings=MICRO))
+    for count in (-1, 0, 1.5, "2"):
+        with pytest.raises(BadValueError, match=r"count is .* at least 1"):
+            list(task_rows("Game24-v0", count, settings=MICRO))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(BadValueError, match="seed is -1"):
+        next(task_rows("Game24-v0", 2, seed=-1, settings=MICRO))
 
 
 def test_a_row_of_another_world_is_refused() -> None:
@@ -103,6 +108,9 @@ def test_bad_settings_and_calls_out_of_order() -> None:
         Conversation("Game24-v0", "{size", where="test")
     with pytest.raises(BadValueError, match="expected a JSON object"):
         Conversation("Game24-v0", "[1]", where="test")
+    for settings in (5, [1], [("size", "micro")]):
+        with pytest.raises(BadValueError, match=r"test: settings are .*; expected names"):
+            Conversation("Game24-v0", settings, where="test")  # pyright: ignore[reportArgumentType]
     with pytest.raises(BadValueError, match="without JSON form"):
         settings_to_json({"data": {1}}, "test")
     with pytest.raises(EpisodeError, match="no episode yet"):
