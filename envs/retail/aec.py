@@ -185,7 +185,8 @@ class RetailAEC(AECEnv):
         self.agent_selection = ASSISTANT
 
     def _act_as_assistant(self, action: str) -> None:
-        if OPEN in action or CLOSE in action or not strip_thoughts(action):
+        readable = self.inner.action_space.contains(action)
+        if not readable or OPEN in action or CLOSE in action or not strip_thoughts(action):
             self._step_env(action)
             return
         self._waiting = action

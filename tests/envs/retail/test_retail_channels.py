@@ -230,3 +230,21 @@ def test_two_agents_refuse_what_they_cannot_read() -> None:
     for one in (env, other):
         one.step("Hello.")  # begins the episode before those that were refused, none of these
     assert env.inner.digest() == other.inner.digest()
+
+
+@pytest.mark.parametrize("message", ["\ud800", "x" * 200_000], ids=["surrogate", "long"])
+def test_a_message_that_cannot_be_read_is_the_assistant_s_mistake(message: str) -> None:
+    pytest.importorskip("pettingzoo")
+    from turngym.envs.retail.aec import ASSISTANT, CUSTOMER, RetailAEC
+
+    env = RetailAEC(size="micro")
+    env.reset(seed=1, options={"split": "dev", "task": 0})
+    env.step("My first words.")
+    heard = env.observe(CUSTOMER)
+    env.step(message)
+    assert "could not be read" in env.observe(ASSISTANT)
+    assert env.agent_selection == ASSISTANT
+    assert env.observe(CUSTOMER) == heard
+    env.step("What is your email?")
+    env.step("It is mine.")
+    assert env.observe(ASSISTANT) == "Customer: It is mine.\n"
