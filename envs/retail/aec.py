@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..core.env import check_action
-from ..core.errors import EpisodeError, MissingExtraError
+from ..core.errors import BadValueError, EpisodeError, MissingExtraError, UnknownNameError
 from ..core.spaces import Utf8Text
 from ..core.tasks import draw_task
 from .customer.interface import END_OF_TOKEN, CustomerState, Event, UserTurn
@@ -76,12 +76,18 @@ class RetailAEC(AECEnv):
     Args:
         render_mode: None or ``"ansi"``.
         **settings: Settings of :class:`Retail`, ``customer`` aside.
+
+    Raises:
+        BadValueError: A ``customer``, or a value out of range.
+        UnknownNameError: An unknown setting or value.
     """
 
     metadata = {"name": "retail_v0", "render_modes": ["ansi"], "is_parallelizable": False}  # noqa: RUF012
 
     def __init__(self, *, render_mode: str | None = None, **settings: Any) -> None:
         super().__init__()
+        if "customer" in settings:
+            raise BadValueError("RetailAEC: the second agent is the customer; leave customer out.")
         self.external = ExternalCustomer()
         self.inner = Retail(customer=self.external, render_mode=render_mode, **settings)
         self.render_mode = render_mode
@@ -90,6 +96,8 @@ class RetailAEC(AECEnv):
         self._spaces = {agent: Utf8Text(space) for agent in self.possible_agents}
         self._actions = {agent: Utf8Text(space) for agent in self.possible_agents}
         self.agents: list[str] = []
+        self.agent_selection = CUSTOMER
+        self._seen: dict[str, str] = {}
         self._rng = np.random.default_rng()
 
     def observation_space(self, agent: str) -> Utf8Text:
@@ -101,7 +109,16 @@ class RetailAEC(AECEnv):
         return self._actions[agent]
 
     def observe(self, agent: str) -> RetailUtterance:
-        """Return an agent's last observation; the customer's first one is their brief."""
+        """Return an agent's last observation; the customer's first one is their brief.
+
+        Raises:
+            UnknownNameError: There is no such agent.
+            EpisodeError: Before the first reset.
+        """
+        if agent not in self.possible_agents:
+            raise UnknownNameError("agent", agent, self.possible_agents, "RetailAEC")
+        if not self._seen:
+            raise EpisodeError("RetailAEC: no episode yet; call reset first.")
         return RetailUtterance(self._seen[agent])
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:

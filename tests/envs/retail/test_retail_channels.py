@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from turngym.envs.core.errors import BadValueError, EnvFault
+from turngym.envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from turngym.envs.retail.customer.channels import (
     Espeak,
     Speech,
@@ -230,6 +230,14 @@ def test_two_agents_refuse_what_they_cannot_read() -> None:
     for one in (env, other):
         one.step("Hello.")  # begins the episode before those that were refused, none of these
     assert env.inner.digest() == other.inner.digest()
+    with pytest.raises(UnknownNameError, match="unknown agent 'custmer'"):
+        env.observe("custmer")
+    with pytest.raises(BadValueError, match="leave customer out"):
+        RetailAEC(customer="scripted")
+    fresh = RetailAEC(size="micro")
+    for early in (fresh.last, lambda: fresh.observe("customer")):
+        with pytest.raises(EpisodeError, match="call reset first"):
+            early()
 
 
 @pytest.mark.parametrize("message", ["\ud800", "x" * 200_000], ids=["surrogate", "long"])
