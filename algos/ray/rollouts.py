@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -96,7 +97,7 @@ class RayRollouts(Closing):
             return
         here: dict[str, Any] = {}
         if self._address is None:
-            needed = self._count * self._options["num_cpus"]
+            needed = math.ceil(self._count * self._options["num_cpus"])  # Ray takes whole ones
             here = {"num_cpus": max(1, needed), "include_dashboard": False}
             here["object_store_memory"] = max(STORE_BYTES, 3 * weights)
         self._ray.init(address=self._address, log_to_driver=False, **here)

@@ -148,3 +148,12 @@ def test_ray_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"turngym\[ray\]"):
         RayRollouts(2)
+
+
+def test_shares_of_processors_start_a_ray_of_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: dict[str, Any] = {}
+    ray = SimpleNamespace(is_initialized=lambda: False, init=lambda **given: started.update(given))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    RayRollouts(3, cpus=0.5)._connect(0)
+    assert started["num_cpus"] == 2
+    assert isinstance(started["num_cpus"], int)
