@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from ...envs.core.errors import MissingExtraError
+from ...envs.core.errors import EngineFault, MissingExtraError
 
 
 def import_ray(purpose: str, address: str | None) -> Any:
@@ -27,3 +27,17 @@ def import_ray(purpose: str, address: str | None) -> Any:
         return import_module("ray")
     except ImportError as fault:
         raise MissingExtraError(purpose, "ray", "ray", fault) from fault
+
+
+def join_ray(ray: Any, address: str | None, **here: Any) -> None:
+    """Join the cluster at ``address``, or start Ray on this machine with the settings ``here``.
+
+    Raises:
+        EngineFault: There is no cluster, or Ray does not start.
+    """
+    try:
+        ray.init(address=address, log_to_driver=False, **here)
+    except Exception as fault:  # Ray raises bare ones too
+        failed = "could not be started here" if address is None else f"cannot join {address!r}"
+        lines = str(fault).strip().splitlines() or [type(fault).__name__]
+        raise EngineFault(f"Ray {failed}: {lines[0]}") from fault

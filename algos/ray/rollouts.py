@@ -12,7 +12,7 @@ from ..runs.process_group import shared_channel
 from ..runs.run_dir import Closing
 from ..training.config import TrainConfig
 from .engine import RemoteEngine
-from .joining import import_ray
+from .joining import import_ray, join_ray
 from .pool import ActorPool
 
 STORE_BYTES = 256 * 2**20
@@ -64,7 +64,7 @@ class RayRollouts(Closing):
         In a run of several learner processes each calls it, and the first one joins the cluster.
 
         Raises:
-            EngineFault: No actor could be started.
+            EngineFault: There is no cluster, or no actor could be started.
         """
         ranks = shared_channel()
         if ranks.rank == 0:
@@ -100,4 +100,4 @@ class RayRollouts(Closing):
             needed = math.ceil(self._count * self._options["num_cpus"])  # Ray takes whole ones
             here = {"num_cpus": max(1, needed), "include_dashboard": False}
             here["object_store_memory"] = max(STORE_BYTES, 3 * weights)
-        self._ray.init(address=self._address, log_to_driver=False, **here)
+        join_ray(self._ray, self._address, **here)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ...algos.ray.joining import import_ray
+from ...algos.ray.joining import import_ray, join_ray
 from ...envs.core.plugins import Plugin, load_again, loaded_plugins
 from .executors import GRACE_S, Ended
 from .jobs import Job, perform
@@ -25,6 +25,7 @@ class RayExecutor:
 
     Raises:
         MissingExtraError: Ray is not installed.
+        EngineFault: There is no cluster, or Ray does not start.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class RayExecutor:
         self._own = not ray.is_initialized()
         if self._own:
             here = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
-            ray.init(address=address, log_to_driver=False, **here)
+            join_ray(ray, address, **here)
         self._task = ray.remote(num_cpus=1, num_gpus=gpus_per_worker, max_retries=0)(_perform)
         self._running: dict[Any, Job] = {}
         self._slots = workers

@@ -157,3 +157,18 @@ def test_shares_of_processors_start_a_ray_of_whole_ones(monkeypatch: pytest.Monk
     RayRollouts(3, cpus=0.5)._connect(0)
     assert started["num_cpus"] == 2
     assert isinstance(started["num_cpus"], int)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"), [(None, "could not be started here"), ("10.0.0.1:1", "cannot join '10")]
+)
+def test_a_ray_that_is_not_there_is_named(
+    address: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(**given: Any) -> None:
+        raise ConnectionError("nobody answers\nat length")
+
+    ray = SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.raises(EngineFault, match=f"Ray {words}.*: nobody answers$"):
+        RayRollouts(1, address=address)._connect(0)
