@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, EngineFault
 from ..runs.process_group import shared_channel
 from ..runs.run_dir import Closing
 from ..training.config import TrainConfig
@@ -64,7 +64,7 @@ class RayRollouts(Closing):
         In a run of several learner processes each calls it, and the first one joins the cluster.
 
         Raises:
-            EngineFault: There is no cluster, or no actor could be started.
+            EngineFault: There is no cluster, no actor could be started, or GPUs are missing.
         """
         ranks = shared_channel()
         if ranks.rank == 0:
@@ -101,3 +101,9 @@ class RayRollouts(Closing):
             here = {"num_cpus": max(1, needed), "include_dashboard": False}
             here["object_store_memory"] = max(STORE_BYTES, 3 * weights)
         join_ray(self._ray, self._address, **here)
+        wanted = self._count * self._options["num_gpus"]
+        if here and wanted > (found := self._ray.cluster_resources().get("GPU", 0.0)):
+            raise EngineFault(
+                f"Ray: {self._count} rollout actors want {wanted:g} GPUs, and this machine has "
+                f"{found:g}; ask for fewer per actor, or join a cluster by its address."
+            )

@@ -152,7 +152,11 @@ def test_ray_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPat
 
 def test_shares_of_processors_start_a_ray_of_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     started: dict[str, Any] = {}
-    ray = SimpleNamespace(is_initialized=lambda: False, init=lambda **given: started.update(given))
+    ray = SimpleNamespace(
+        is_initialized=lambda: False,
+        init=lambda **given: started.update(given),
+        cluster_resources=dict,
+    )
     monkeypatch.setitem(sys.modules, "ray", ray)
     RayRollouts(3, cpus=0.5)._connect(0)
     assert started["num_cpus"] == 2
@@ -172,3 +176,21 @@ def test_a_ray_that_is_not_there_is_named(
     monkeypatch.setitem(sys.modules, "ray", ray)
     with pytest.raises(EngineFault, match=f"Ray {words}.*: nobody answers$"):
         RayRollouts(1, address=address)._connect(0)
+
+
+@pytest.mark.parametrize("gpus", [0.0, 0.5, 1.0])
+def test_gpus_that_the_machine_lacks_are_not_waited_for(
+    gpus: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = SimpleNamespace(
+        is_initialized=lambda: False,
+        init=lambda **given: None,
+        cluster_resources=lambda: {"GPU": 1.0},
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    RayRollouts(2, address="auto", gpus=gpus)._connect(0)
+    if gpus < 1:
+        RayRollouts(2, gpus=gpus)._connect(0)
+        return
+    with pytest.raises(EngineFault, match="2 rollout actors want 2 GPUs, and this machine has 1"):
+        RayRollouts(2, gpus=gpus)._connect(0)
