@@ -51,8 +51,10 @@ def run(command: Command) -> None:
     import uvicorn  # openenv-core brings it
 
     with bind_socket(command.host, command.port, "openenv") as bound:
+        bound.listen()  # who reads the address below may connect at once
         host, port = bound.getsockname()[:2]
-        say(f"Serving {command.env} on http://{host}:{port} – Ctrl-C ends it.")
+        shown = f"\\[{host}]" if ":" in host else host
+        say(f"Serving {command.env} on http://{shown}:{port} – Ctrl-C ends it.")
         with suppress(KeyboardInterrupt):  # uvicorn has finished the requests and passes it on
             uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
     say("stopped.")

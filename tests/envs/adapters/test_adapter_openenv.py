@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import re
 import socket
 import threading
 import time
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 from helpers.adapter_play import MICRO, SEARCH, SESSIONS, TALKING, broken_world, played, without
 
+from turngym.benchmarks.cli.main import main
 from turngym.envs.core.errors import (
     BadValueError,
     EpisodeError,
@@ -149,6 +152,31 @@ def test_two_clients_of_a_server_do_not_touch(address: str) -> None:
         with pytest.raises(Exception, match="task"):
             client.reset(task="dev/no-such-task")
         assert client.reset(**start).observation.text == first.observation.text
+
+
+@needs_openenv
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_whoever_reads_the_address_can_connect(
+    host: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import uvicorn
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.bind((host, 0))
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+
+    def connect(server: Any, sockets: list[socket.socket]) -> None:
+        address = re.search(r"http://(\S+)", capsys.readouterr().out)
+        assert address is not None
+        assert httpx.URL(address[0]).host == host
+        socket.create_connection((host, httpx.URL(address[0]).port)).close()
+
+    monkeypatch.setattr(uvicorn.Server, "run", connect)
+    words = ["openenv", "MathWord-v0", "--env.size", "micro", "--host", host, "--port", "0"]
+    assert main(words) == 0
 
 
 @pytest.mark.parametrize("module", ["openenv_server", "openenv_client"])
