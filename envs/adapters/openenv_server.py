@@ -32,6 +32,7 @@ try:
         Observation,
         State,
     )
+    from starlette.websockets import WebSocketDisconnect
 except ImportError as error:
     raise MissingExtraError("the OpenEnv adapter", "openenv-core", "openenv", error) from error
 
@@ -140,13 +141,20 @@ def openenv_app(env_id: str, settings: Settings = None, *, max_episodes: int = 6
         BadValueError: Not a text environment.
     """
     make_text_env(env_id, settings, where=WHERE)  # refuses a wrong setting here and not per request
-    return create_app(
+    app = create_app(
         partial(TextEnvironment, env_id, settings),
         TextAction,
         TextObservation,
         env_name=env_id,
         max_concurrent_envs=max_episodes,
     )
+    # openenv-core closes the connection of a client that has left, which starlette calls an error
+    app.add_exception_handler(WebSocketDisconnect, _ignore)
+    return app
+
+
+async def _ignore(connection: Any, error: Exception) -> None:
+    """Do nothing."""
 
 
 def _make_observation(text: str, info: Info, **given: Any) -> TextObservation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import logging
 import re
 import socket
 import threading
@@ -152,6 +153,24 @@ def test_two_clients_of_a_server_do_not_touch(address: str) -> None:
         with pytest.raises(Exception, match="task"):
             client.reset(task="dev/no-such-task")
         assert client.reset(**start).observation.text == first.observation.text
+
+
+@needs_openenv
+def test_a_client_that_leaves_is_no_error(address: str) -> None:
+    from turngym.envs.adapters.openenv_client import TextEnvClient
+
+    said: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = said.append
+    logging.getLogger("uvicorn.error").addHandler(handler)
+    try:
+        for _ in range(2):
+            with TextEnvClient(base_url=address).sync() as client:
+                client.reset(seed=1)
+        time.sleep(0.5)  # the server notices that they have left
+    finally:
+        logging.getLogger("uvicorn.error").removeHandler(handler)
+    assert [record.getMessage() for record in said] == []
 
 
 @needs_openenv
