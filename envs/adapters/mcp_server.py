@@ -20,7 +20,7 @@ from .openai_tools import ToolConversation
 
 try:
     from mcp import (  # pyright: ignore[reportMissingImports]
-        Client,  # noqa: F401 - the first version lacks it
+        Client,  # noqa: F401 # pyright: ignore[reportUnusedImport] - the first version lacks it
         types,
     )
     from mcp.server.lowlevel import Server  # pyright: ignore[reportMissingImports]
