@@ -14,6 +14,8 @@ APIS = ("chat", "completions")
 _PATHS = {"chat": "chat/completions", "completions": "completions"}
 MAX_STOPS = 4
 """Stop strings that the protocol allows."""
+MAX_COUNT = 2**53
+"""Most tokens that a count is believed to have; sums of such counts fit into numbers of a table."""
 
 
 class OpenAIModel:
@@ -145,4 +147,4 @@ def _checked(text: Any) -> str:
 
 def _count(usage: Mapping[str, Any], name: str) -> int | None:
     value = usage.get(name)
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= MAX_COUNT else None

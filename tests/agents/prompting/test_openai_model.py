@@ -10,7 +10,7 @@ import pytest
 from helpers.model_server import ModelServer, completion, serving
 
 from turngym.agents.engines.openai_client import Endpoint, EndpointContextError, EndpointError
-from turngym.agents.prompting import Completed, Message, OpenAIModel, Prompt
+from turngym.agents.prompting import Completed, Message, OpenAIModel, Prompt, Usage
 from turngym.envs.core.errors import BadValueError, ContextFullError, UnknownNameError
 
 TALK = [Message("user", "hi")]
@@ -255,3 +255,14 @@ def test_settings_are_checked() -> None:
         OpenAIModel(here, "m", api="chats")  # pyright: ignore
     with pytest.raises(BadValueError, match="the protocol allows 4"):
         complete("http://127.0.0.1:9", stop=("a", "b", "c", "d", "e"))
+
+
+@pytest.mark.parametrize("count", [10**400, True, -1, 2.5, "7", None])
+def test_a_count_of_tokens_that_is_none_is_uncounted(count: Any) -> None:
+    reply = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": count}}
+    with serving(reply) as server:
+        done = complete(server.url)
+    usage = Usage()
+    usage.add(done)
+    assert done.prompt_tokens is None
+    assert usage.metrics()["uncounted_calls"] == 1
