@@ -22,6 +22,8 @@ Dialect = Literal["chat", "tags"]
 DIALECTS = ("chat", "tags")
 LONGEST_QUERY = 400
 """Maximum characters of a query; the rest of what a model wrote there is not sent."""
+LONGEST_ANSWER = 10_000
+"""Maximum characters of an answer or a thought: a longer action than its space has is none."""
 TAG = re.compile(r"</?(?:search|answer|information|think)>")
 _DOC = re.compile(r"^Doc \d+(?=\(Title: )", re.MULTILINE)
 _BLOCK = re.compile(r"<information>(.*?)</information>", re.DOTALL)
@@ -225,8 +227,8 @@ class PromptedEpisode:
         return passages(await self.act(GRAMMAR.write("search", query)))
 
     async def answer(self, text: str) -> None:
-        """Answer, which ends the episode."""
-        await self.act(GRAMMAR.write("answer", plain(text)))
+        """Answer, which ends the episode; the answer is cut at :data:`LONGEST_ANSWER`."""
+        await self.act(GRAMMAR.write("answer", plain(text)[:LONGEST_ANSWER]))
 
 
 def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:

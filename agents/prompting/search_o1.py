@@ -141,7 +141,9 @@ class SearchO1:
             action = await tags.free(episode, text)
             if tags.answers(action):
                 await episode.act(action)
-                return
+                if episode.over:
+                    return
+                continue  # a longer action than the environment reads answers nothing
             if tags.query_of(action) is None:
                 action = await tags.forced(episode, "search", text)
             observation = await episode.act(action)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...envs.search_qa.text import GRAMMAR, STOP
 from ...envs.tools.action_parsing import Tagged
-from .episode import TAG, PromptedEpisode
+from .episode import LONGEST_ANSWER, TAG, PromptedEpisode
 
 THOUGHT_STOPS = ("</think>", "<search>", "<answer>", "<information>")
 
@@ -29,7 +29,7 @@ async def forced(
     """
     start = f"{before}<{tag}>"
     reply = await episode.ask((episode.text if text is None else text) + start, STOP)
-    return f"{start}{TAG.split(reply, maxsplit=1)[0]}</{tag}>"
+    return f"{start}{_untagged(reply)}</{tag}>"
 
 
 async def free(episode: PromptedEpisode, text: str | None = None) -> str:
@@ -40,7 +40,7 @@ async def free(episode: PromptedEpisode, text: str | None = None) -> str:
 async def thought(episode: PromptedEpisode) -> str:
     """Return a thought in its tags, without any other tag in it."""
     reply = await episode.ask(episode.text + "<think>", THOUGHT_STOPS)
-    return f"<think>{TAG.split(reply, maxsplit=1)[0]}</think>"
+    return f"<think>{_untagged(reply)}</think>"
 
 
 async def finish(episode: PromptedEpisode, text: str | None = None) -> None:
@@ -58,3 +58,8 @@ def answers(action: str) -> bool:
     """Return whether an action answers."""
     read = GRAMMAR.parse(action)
     return isinstance(read, Tagged) and read.tag == "answer"
+
+
+def _untagged(reply: str) -> str:
+    """Return what a reply says before its first tag, cut at :data:`LONGEST_ANSWER`."""
+    return TAG.split(reply, maxsplit=1)[0][:LONGEST_ANSWER]

@@ -10,8 +10,23 @@ import gymnasium as gym
 import pytest
 from helpers.prompting_help import FakeModel, make_world, play
 
-from turngym.agents.prompting import Completed, Direct, Limits, PromptedEpisode, React, Usage
-from turngym.agents.prompting.episode import LONGEST_QUERY, check_dialect, each_passage
+from turngym.agents.prompting import (
+    Agent,
+    Completed,
+    Cot,
+    Direct,
+    Limits,
+    PromptedEpisode,
+    React,
+    SearchO1,
+    Usage,
+)
+from turngym.agents.prompting.episode import (
+    LONGEST_ANSWER,
+    LONGEST_QUERY,
+    check_dialect,
+    each_passage,
+)
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
 
 
@@ -40,6 +55,25 @@ def test_queries_are_one_line_of_bounded_length(tmp_path: Path) -> None:
     assert second == f"<search> {episode.question} </search>"
     assert episode.searches_left == 2
     assert episode.text.startswith(f"Question: {episode.question}\n<search> x")
+
+
+LONG = "so " * 40_000  # more than the environment reads
+ENDLESS = ((Direct(), LONG), (Direct(dialect="tags"), LONG), (Cot(dialect="tags"), LONG, LONG))
+
+
+@pytest.mark.parametrize(("agent", "replies"), [(agent, said) for agent, *said in ENDLESS])
+def test_a_reply_without_end_is_a_wrong_answer(
+    agent: Agent, replies: list[str], tmp_path: Path
+) -> None:
+    episode = play(agent, FakeModel(*replies), make_world(tmp_path))
+    assert episode.info["status"] == "failed"
+    assert len(episode.events[-1]["action"]) < 2 * LONGEST_ANSWER + 100
+
+
+def test_an_answer_behind_a_thought_without_end_is_asked_for_again(tmp_path: Path) -> None:
+    model = FakeModel(f"{LONG}<answer>R2</answer>", "<answer>R2</answer>")
+    episode = play(SearchO1(dialect="tags"), model, make_world(tmp_path))
+    assert episode.info["status"] == "solved"
 
 
 def test_an_action_after_the_end_is_a_mistake_of_the_agent(tmp_path: Path) -> None:
