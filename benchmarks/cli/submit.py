@@ -457,7 +457,7 @@ async def _play_cell(
         if tree.turns[-1].overflow:
             stopped = AgentStopped("context_full", "no room for another action")
         assert isinstance(handle.env, RecordEpisodes)
-        return make_episode(handle.env.transcript, cell, slot, run, stopped)
+        return make_episode(handle.env.transcript, suite, slot, run, stopped)
 
     def lost(slot: Slot, stopped: AgentStopped) -> Episode:
         return next(make_failed_episodes(suite, [slot], stopped, run))

@@ -47,7 +47,8 @@ def collect_episodes(
 ) -> list[Episode]:
     """Collect a suite's episodes from transcripts of :class:`~turngym.envs.RecordEpisodes`.
 
-    An abandoned episode is packed with the error ``agent_error`` and counts as 0. Episodes of other
+    An abandoned episode, or one with an action that no entry may hold, is packed with the error
+    ``agent_error`` and counts as 0. Episodes of other
     environments, settings (apart from the render mode) or seeds are skipped.
 
     Args:
@@ -70,7 +71,7 @@ def collect_episodes(
             if slot is not None and _belongs_to(transcript, cell):
                 task = find_task(source_of(cell.key), cell.split, slot.task, cell.key)
                 _check_task(transcript, slot, task)
-                _store(found, slot, make_episode(transcript, cell, slot, run))
+                _store(found, slot, make_episode(transcript, suite, slot, run))
     missing = [slot for slot in suite.slots() if slot not in found]
     if missing and not fill:
         first = missing[0]

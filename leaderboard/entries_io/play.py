@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ...envs.core.env import Policy, TextEnv
-from ...envs.core.errors import ContextFullError, DataError, TurngymError
+from ...envs.core.errors import ContextFullError, TurngymError
 from ...envs.wrappers.record import RecordEpisodes, Transcript
 from ..schema.base import OnProgress
 from ..schema.entry import Episode, ErrorKind
@@ -78,7 +78,7 @@ def play_slot(
             stopped = AgentStopped("context_full", str(full))
             break
         observation, _, _, _, info = recorder.step(action)
-    return make_episode(recorder.transcript, cell, slot, run, stopped)
+    return make_episode(recorder.transcript, suite, slot, run, stopped)
 
 
 def start_slot(
@@ -100,24 +100,25 @@ def make_failed_episodes(
         if slot.env not in recorders:
             recorders[slot.env] = RecordEpisodes(make_cell_env(cell), None)
         start_slot(recorders[slot.env], suite, cell, slot)
-        yield make_episode(recorders[slot.env].transcript, cell, slot, run, stopped)
+        yield make_episode(recorders[slot.env].transcript, suite, slot, run, stopped)
 
 
 def make_episode(
-    transcript: Transcript, cell: Cell, slot: Slot, run: int, stopped: AgentStopped | None = None
+    transcript: Transcript, suite: Suite, slot: Slot, run: int, stopped: AgentStopped | None = None
 ) -> Episode:
     """Convert a recorded episode to an entry's episode: actions and hashes.
 
+    It ends, with an error of the agent, before an action that no entry may hold: one that is not
+    valid UTF-8, or too long. To the environment such an action is only unreadable.
+
     Args:
         transcript: The recording; an action that broke the environment is dropped.
-        cell: The suite's cell.
+        suite: The suite.
         slot: The episode's slot.
         run: Place of the run in the manifest.
         stopped: Error that ended an unfinished episode; abandoned by default.
-
-    Raises:
-        DataError: An action is not valid UTF-8.
     """
+    cell = suite.by_key()[slot.env]
     error: ErrorKind | None = None
     why, steps = "", transcript.steps
     if transcript.status == "env_error":
@@ -125,11 +126,10 @@ def make_episode(
     elif transcript.status == "running":
         stopped = stopped or AgentStopped("agent_error", "the episode was abandoned")
         error, why = stopped.kind, str(stopped)
-    if any(storable(step.action) != step.action for step in steps):
-        raise DataError(
-            f"transcript of {transcript.task_id}: an action contains a lone surrogate; have the "
-            "agent write valid UTF-8."
-        )
+    for turn, step in enumerate(steps):
+        if unfit := _unfit(step.action, suite.max_action_chars):
+            error, why, steps = "agent_error", f"action {turn + 1} {unfit}", steps[:turn]
+            break
     return Episode(
         env=cell.key,
         task=slot.task,
@@ -143,6 +143,13 @@ def make_episode(
         error=error,
         why=one_line(why),
     )
+
+
+def _unfit(action: str, max_chars: int) -> str:
+    """Return why no entry may hold an action; empty for any other."""
+    if len(action) > max_chars:
+        return f"has {len(action)} characters; an entry holds at most {max_chars}"
+    return "" if storable(action) == action else "contains a lone surrogate, which is not UTF-8"
 
 
 def storable(action: str) -> str:

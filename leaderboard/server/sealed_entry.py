@@ -166,7 +166,7 @@ def _episodes(
                 taken = [] if row is None else steps[row["id"]]
                 slot = Slot(cell.key, task, trial)
                 start_slot(recorder, season.suite, cell, slot)
-                begun = make_episode(recorder.transcript, cell, slot, 0)
+                begun = make_episode(recorder.transcript, season.suite, slot, 0)
                 fields = _outcome(row) | {
                     "actions": tuple(step["action"] for step in taken),
                     "chain": (*begun.chain, *(step["chain"] for step in taken)),

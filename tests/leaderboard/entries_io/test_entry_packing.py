@@ -104,9 +104,36 @@ def test_two_whole_episodes_of_one_slot_are_a_choice_not_ours(
     rest = [t for t in transcripts if t is not whole]
     first = collect_episodes([broken, *rest], suite)[0]
     assert (first.error, first.why, len(first.actions)) == ("env_error", "The tool broke", 2)
-    torn = dataclasses.replace(whole, steps=(dataclasses.replace(whole.steps[0], action="\ud800"),))
-    with pytest.raises(DataError, match="lone surrogate"):
-        collect_episodes([torn, *rest], suite)
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        ("a\ud800", "action 2 contains a lone surrogate, which is not UTF-8"),
+        ("x" * 100_001, "action 2 has 100001 characters; an entry holds at most 100000"),
+    ],
+    ids=["surrogate", "long"],
+)
+def test_an_episode_ends_before_an_action_that_no_entry_may_hold(
+    suite: Suite, transcripts: list[Transcript], tmp_path: Path, action: str, why: str
+) -> None:
+    """The environment goes on after such an action, and the agent may even succeed."""
+    slot = next(iter(suite.slots()))
+    cell, seed = suite.by_key()[slot.env], suite.seed_of(slot)
+    path = tmp_path / "t.jsonl"
+    with RecordEpisodes(gym.make(cell.env_id, **cell.settings), path) as recorder:
+        recorder.reset(seed=seed, options={"split": cell.split, "task": slot.task})
+        for one in ("aa", action, "bb"):
+            recorder.step(one)
+    (odd,) = read_transcripts(path)
+    assert len(odd.steps) == 3
+    packed = collect_episodes([odd, *(t for t in transcripts if t.seed != seed)], suite)
+    assert (packed[0].actions, packed[0].error, packed[0].why) == (("aa",), "agent_error", why)
+    write_entry(tmp_path / "e", make_manifest(suite, **fields()), packed)
+    verdict = verdict_of(tmp_path / "e", suite)
+    assert verdict.scores is not None
+    assert verdict.scores.errors == 1
+    assert collect_episodes([odd, *transcripts], suite)[0].error is None
 
 
 def test_the_render_mode_makes_no_other_episode(
