@@ -22,6 +22,7 @@ import gymnasium as gym
 from turngym.agents.engines.openai_client import Endpoint
 from turngym.envs import RecordEpisodes, read_transcripts
 from turngym.envs.adapters.conversation import cut_at_stop
+from turngym.envs.core.errors import ContextFullError
 from turngym.leaderboard.suites.files import load_suite
 
 Messages = list[dict[str, str]]
@@ -49,7 +50,8 @@ def play(env: gym.Env, act: Callable[[Messages], str], seed: int, options: dict)
 def main(url: str, model: str, suite_id: str, file: str, workers: int = 8) -> float:
     """Play the episodes of a suite that the file does not hold yet; return the success of them all.
 
-    A server that stays away stops the run, and the same command goes on later.
+    A server that stays away stops the run, and the same command goes on later; a conversation that
+    no longer fits into the model's context ends its episode alone.
     """
     server, suite = Endpoint(url=url), load_suite(suite_id)
     cells = suite.by_key()
@@ -61,12 +63,15 @@ def main(url: str, model: str, suite_id: str, file: str, workers: int = 8) -> fl
         env = gym.make(cell.env_id, **cell.settings)
         recorded = RecordEpisodes(env, file)  # writes the episode when it ends
         options = {"split": cell.split, "task": slot.task}
-        play(recorded, partial(ask, server, model, seed), seed, options)
+        try:
+            play(recorded, partial(ask, server, model, seed), seed, options)
+        except ContextFullError:
+            recorded.close()  # writes it as given up, which an entry counts as 0
 
     with ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(play_slot, slots):
             pass  # so that an error is raised here
-    solved = [t.metrics["success"] for t in read_transcripts(file)]
+    solved = [t.metrics.get("success", 0.0) for t in read_transcripts(file)]
     print(f"{suite.id}: success {sum(solved) / len(solved):.1%} in {len(solved)} episodes, {file}")
     return sum(solved) / len(solved)
 

@@ -226,6 +226,25 @@ def test_example_served_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert sorted(t.seed for t in read_transcripts(file)) == sorted(map(suite.seed_of, slots))
 
 
+def test_a_served_model_without_room_ends_that_episode_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    example, file = load("served_model", monkeypatch), tmp_path / "played.jsonl"
+    too_long = {"error": {"message": "too long", "code": "context_length_exceeded"}}
+    full = {"raw": json.dumps(too_long).encode(), "status": 400}
+    suite = load_suite("micro-game24-v3")
+
+    def reply(request: dict[str, Any]) -> Any:
+        return full if len(request["messages"]) > 1 and request["seed"] in narrow else "no action"
+
+    narrow = set(map(suite.seed_of, list(suite.slots())[:2]))
+    with serving(reply) as server:
+        assert example.main(server.url, "m", suite.id, str(file), workers=1) == 0.0
+    ends = {t.seed: (len(t.steps), t.status) for t in read_transcripts(file)}
+    assert len(ends) == len(list(suite.slots()))
+    assert {seed for seed, end in ends.items() if end == (1, "running")} == narrow
+
+
 def test_there_are_six_scripts_and_two_notebooks_and_all_are_run() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.py")}
     tested = set(re.findall(r"load\(\"(\w+)\"", Path(__file__).read_text(encoding="utf-8")))
