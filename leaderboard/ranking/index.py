@@ -124,6 +124,9 @@ def rebuild(
         DataError: There is no such folder, or the file is a different database.
     """
     folders = list(entry_folders(entries))
+    if database.is_file():  # another database is refused before hours of replay
+        with _open(database, renew=True):
+            pass
     known = {} if fresh else _read_known(database)
     found: list[Indexed] = []
     for place, (entry_id, folder) in enumerate(folders):
@@ -178,8 +181,6 @@ def _digest(folder: Path) -> str:
 def _read_known(database: Path) -> dict[tuple[str, str], Verdict]:
     if not database.is_file():
         return {}
-    with _open(database, renew=True):
-        pass
     return {
         (one.entry_id, one.verdict.entry_digest): one.verdict
         for one in read_index(database)

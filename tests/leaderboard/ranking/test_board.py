@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shutil
 import sqlite3
@@ -76,6 +77,10 @@ def index(entries: Path, suite: Suite, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="module")
 def agents(index: list[Indexed]) -> Board:
     return make_boards(index)[0]
+
+
+def never_verified(folder: Path) -> Verdict:
+    raise AssertionError(f"{folder} was verified")
 
 
 def test_there_is_a_board_for_agents_and_one_per_track(index: list[Indexed]) -> None:
@@ -380,10 +385,9 @@ def test_what_is_no_property_of_an_entry_is_not_remembered(
     found = rebuild(entries, database, lambda root: verdict_of(root, suite))
     assert [one.entry_id for one in found if not one.verdict.accepted] == ["tiny-v1/forged"]
 
-    def never(root: Path) -> Verdict:
-        raise AssertionError(f"{root} was verified again")
-
-    assert rebuild(entries, database, never) == found, "refusals of the entry's own are remembered"
+    assert rebuild(entries, database, never_verified) == found, (
+        "refusals of the entry's own are remembered"
+    )
 
 
 def test_the_index_can_be_asked_in_sql(entries: Path, suite: Suite, tmp_path: Path) -> None:
@@ -408,9 +412,9 @@ def test_files_that_are_no_index(tmp_path: Path, entries: Path, suite: Suite) ->
     base.close()
     text = tmp_path / "text.sqlite"
     text.write_text("no database at all, but long enough to be looked at" * 50)
-    for path in (other, text):
+    for path, fresh in itertools.product((other, text), (False, True)):
         with pytest.raises(DataError, match="name another file"):
-            rebuild(entries, path, lambda root: verdict_of(root, suite))
+            rebuild(entries, path, never_verified, fresh=fresh)
     with pytest.raises(DataError, match="no such folder"):
         rebuild(tmp_path / "nowhere", tmp_path / "x.sqlite", lambda root: verdict_of(root, suite))
 
@@ -429,20 +433,18 @@ def test_an_index_that_was_cut_off_is_made_again(
     def cut(*given: Any, **settings: Any) -> sqlite3.Connection:
         return connect(*given, factory=Cut, **settings)
 
-    def never(folder: Path) -> Verdict:
-        raise AssertionError(folder)
-
     home, database = tmp_path / "entries", tmp_path / "index.sqlite"
     home.mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", cut)
         with pytest.raises(KeyboardInterrupt):
-            rebuild(home, database, never)
-    assert rebuild(home, database, never) == read_index(database) == []
+            rebuild(home, database, never_verified)
+    assert rebuild(home, database, never_verified) == read_index(database) == []
 
 
+@pytest.mark.parametrize("fresh", [False, True])
 def test_an_index_of_an_earlier_version_is_rebuilt(
-    tmp_path: Path, entries: Path, suite: Suite
+    tmp_path: Path, entries: Path, suite: Suite, fresh: bool
 ) -> None:
     database = tmp_path / "old.sqlite"
     with sqlite3.connect(database) as base:
@@ -452,7 +454,7 @@ def test_an_index_of_an_earlier_version_is_rebuilt(
     base.close()
     with pytest.raises(DataError, match="rebuild it"):
         read_index(database)
-    found = rebuild(entries, database, lambda root: verdict_of(root, suite))
+    found = rebuild(entries, database, lambda root: verdict_of(root, suite), fresh=fresh)
     assert read_index(database) == found
 
 
