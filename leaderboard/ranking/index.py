@@ -129,15 +129,17 @@ def rebuild(
             pass
     known = {} if fresh else _read_known(database)
     found: list[Indexed] = []
-    for place, (entry_id, folder) in enumerate(folders):
-        if on_progress is not None:
-            on_progress(entry_id, place, len(folders))
-        verdict = known.get((entry_id, _digest(folder)))
-        if verdict is None or not _is_reusable(verdict):
-            verdict = verify(folder)
-        record = read_record(folder)
-        found.append(Indexed(entry_id=entry_id, verdict=verdict, record=record))
-    _write(database, entries, found)
+    try:
+        for place, (entry_id, folder) in enumerate(folders):
+            if on_progress is not None:
+                on_progress(entry_id, place, len(folders))
+            verdict = known.get((entry_id, _digest(folder)))
+            if verdict is None or not _is_reusable(verdict):
+                verdict = verify(folder)
+            record = read_record(folder)
+            found.append(Indexed(entry_id=entry_id, verdict=verdict, record=record))
+    finally:  # what was replayed before an interruption is not replayed again
+        _write(database, entries, found)
     return found
 
 

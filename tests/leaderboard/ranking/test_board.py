@@ -361,6 +361,27 @@ def test_an_entry_that_is_added_while_others_are_verified_stays(
     assert rebuild(home, database, check) == read_index(database) == added[:1]
 
 
+def test_an_interrupted_index_keeps_what_it_has_replayed(
+    entries: Path, suite: Suite, tmp_path: Path
+) -> None:
+    database, replayed = tmp_path / "index.sqlite", list[str]()
+
+    def check(folder: Path) -> Verdict:
+        if len(replayed) == 4:
+            raise KeyboardInterrupt
+        replayed.append(folder.name)
+        return verdict_of(folder, suite)
+
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(entries, database, check)
+    first = replayed.copy()
+    replayed.clear()
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(entries, database, check)
+    assert len(set(first + replayed)) == 8
+    assert len(read_index(database)) == 8
+
+
 def test_what_is_no_property_of_an_entry_is_not_remembered(
     entries: Path, suite: Suite, tmp_path: Path
 ) -> None:
