@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from ...envs.core.errors import DataError, UnknownNameError
 from ..schema.base import parse_form
-from ..schema.suite import Suite, parts_of
+from ..schema.suite import Suite, SuitePart, parts_of
 
 FOLDER = Path(__file__).parent
 
@@ -36,7 +37,8 @@ def load_suite(name: str | Path) -> Suite:
     path = Path(name) if str(name).endswith(".json") else FOLDER / f"{name}.json"
     if str(name) not in suite_ids() and not (path.suffix == ".json" and path.is_file()):
         raise UnknownNameError("suite", name, [*suite_ids(), *parts])
-    suite = parse_form(Suite, path.read_bytes(), str(path))
+    data = path.read_bytes()
+    suite = parse_form(SuitePart if _is_part(data) else Suite, data, str(path))
     if path.stem != suite.id:
         raise DataError(f"{path}: contains the suite {suite.id}; expected {path.stem}.")
     return suite
@@ -49,6 +51,15 @@ def known_suites(extra: Sequence[Path] = ()) -> dict[str, Suite]:
         suite = load_suite(path)
         found[suite.id] = suite
     return found
+
+
+def _is_part(data: bytes) -> bool:
+    """Return whether a file's text is a part of a suite, as a season's files keep their base."""
+    try:
+        found = json.loads(data)
+    except ValueError:  # which the parser of forms tells
+        return False
+    return isinstance(found, dict) and "base" in found
 
 
 @functools.cache

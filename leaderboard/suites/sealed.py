@@ -121,7 +121,7 @@ def sealed_suite(
             f"season {name}: no environment of {base.id} makes its world from a seed "
             "(world_seed), so nothing of it can be kept secret; choose another suite."
         )
-    fields = dict(base) | {
+    fields = {name: getattr(base, name) for name in Suite.model_fields} | {
         "name": name,
         "version": 1,
         "description": f"sealed season on the environments of {base.id}",

@@ -132,6 +132,15 @@ def test_listed_tasks_are_left_out_and_named(tmp_path: Path) -> None:
         sealed_suite(one_task(MICRO.by_key()["Game24-v0"]), "spring", SECRET)
 
 
+def test_a_part_of_a_suite_is_a_base_too(tmp_path: Path) -> None:
+    base = load_suite("micro-mathword-v3")
+    public = open_season(tmp_path, "spring", base, SeasonTerms())
+    assert (public.base, public.base_digest) == (base.id, base.digest)
+    folder = reveal(tmp_path, "spring")
+    assert check_revealed(public, folder).id == "spring-v1"
+    assert load_suite(folder / f"{base.id}.json") == base
+
+
 def test_a_season_does_not_take_its_base_suites_id(tmp_path: Path) -> None:
     base = one_task(MATH)
     with pytest.raises(BadValueError, match=f"its base suite, {base.id}; choose another name"):
