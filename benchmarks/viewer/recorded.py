@@ -23,11 +23,13 @@ _NONE = np.zeros(1, np.float32)
 def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
     """Read the episodes of a file, one group per task, and notes for the page.
 
+    Tasks of one id and other content, as of other settings, are other tasks.
+
     Raises:
         DataError: A line is not an episode, or there is none; names file and line.
     """
-    groups: dict[tuple[str, str], Group] = {}
-    pieces: dict[tuple[str, str], list[list[Pieces]]] = {}
+    groups: dict[tuple[str, str, str], Group] = {}
+    pieces: dict[tuple[str, str, str], list[list[Pieces]]] = {}
     notes: list[str] = []
     env_ids: list[str] = []
     bare = 0
@@ -35,7 +37,7 @@ def recorded_episodes(path: Path) -> tuple[RolloutDump, list[str]]:
         if not episode.steps:  # nothing was done in it, so there is no turn to show
             bare += 1
             continue
-        key = episode.env_id, episode.task_id
+        key = episode.env_id, episode.task_id, episode.task_digest
         group = groups.setdefault(key, Group(f"{episode.env_id} {episode.task_id}", key[1]))
         infos, why = _replay_infos(episode)
         tree, texts = _tree(episode, infos)

@@ -241,6 +241,14 @@ def test_recorded_episodes_are_shown_without_tokens(tmp_path: Path) -> None:
     assert turns[0]["calls"][0]["tool"] == "search"
 
 
+def test_tasks_of_one_name_in_other_settings_are_other_groups(tmp_path: Path) -> None:
+    for hops in (1, 1, 2):
+        file = recorded(tmp_path, "SearchQA-v0", "null", size="micro", hops=hops)
+    groups = read_source(str(file)).steps[0].dump.forest.groups
+    assert [len(group.trees) for group in groups] == [2, 1]
+    assert len({group.task_id for group in groups}) == 1
+
+
 def test_an_episode_without_a_turn_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
