@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -220,6 +220,12 @@ def read_score_rows(path: Path) -> list[ScoreRow]:
             f"{'an empty one' if rows == [] else 'a ' + type(rows).__name__}."
         )
     return [ScoreRow.from_json(row, f"{path}, row {i}") for i, row in enumerate(rows, start=1)]
+
+
+def write_score_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
+    """Write a file that :func:`read_score_rows` reads."""
+    text = json.dumps([row.to_json() for row in rows], indent=2)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def outcomes_of(evaluation: Evaluation) -> tuple[TaskOutcome, ...]:

@@ -21,7 +21,14 @@ from ...algos.evaluation.task_pairs import (
     why_apart,
 )
 from ...envs.core.errors import BadValueError, DataError
-from .tables import difference_table, escape, short_names
+from .tables import (
+    difference_table,
+    escape,
+    metric_tables,
+    score_table,
+    short_names,
+    table_console,
+)
 
 EARLIER = " (earlier)"
 """Stands after the names of agents that the file of --against scored."""
@@ -157,6 +164,17 @@ def check_comparable(earlier: Earlier, agents: Sequence[Played]) -> None:
                 f"--against {earlier.file}: nothing in it can be compared with {mine.agent}: "
                 f"{why_apart(mine, others[0])}."
             )
+
+
+def show_scores(rows: Sequence[ScoreRow], earlier: Earlier | None) -> None:
+    """Print the scores, the measures of whole sets, and how agents differ on the same tasks."""
+    console = table_console()
+    console.print(score_table([(row.agent, row.score) for row in rows]))
+    whole_sets = [row for row in rows if row.episodes is not None]
+    for metrics in metric_tables([(row.agent, row.score) for row in whole_sets]):
+        console.print()
+        console.print(metrics)
+    show_differences(console, whole_sets, earlier)
 
 
 def show_differences(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,7 +41,7 @@ from ...algos.evaluation.evaluate import (
 )
 from ...algos.evaluation.planning import Planning
 from ...algos.evaluation.prompting import Prompted
-from ...algos.evaluation.score_rows import Played, ScoreRow, score_rows
+from ...algos.evaluation.score_rows import Played, ScoreRow, score_rows, write_score_rows
 from ...algos.evaluation.set_content import content_of
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...algos.training.config import EnvConfig, EvalConfig
@@ -57,7 +56,7 @@ from .differences import (
     check_against,
     check_comparable,
     open_earlier,
-    show_differences,
+    show_scores,
 )
 from .env_options import Environment, EnvOptions, check_own_tasks, env_config, file_sets
 from .model_options import (
@@ -80,7 +79,7 @@ from .planner_options import (
     make_objective,
     make_planner,
 )
-from .tables import metric_tables, score_table, table_console
+from .tables import table_console
 
 SERVER_CONCURRENCY = 16
 TOKENS = {"chat": 512, "tags": 64}
@@ -191,24 +190,37 @@ def run(command: Command) -> None:
     rows: list[ScoreRow] = []
     failed: list[str] = []
     by_task: dict[str, list[Evaluation]] = {}
-    for (name, agent), mine in zip(agents, about, strict=True):
-        evaluations = by_task[name] = _evaluate(agent, sets, command, report, asked)
-        for evaluation, content in zip(evaluations, contents, strict=True):
-            rows += score_rows(mine, evaluation, content)
-            failed += _report_failures(name, evaluation, report)
-        if len(evaluations) > 1:
-            rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))
+    try:
+        for (name, agent), mine in zip(agents, about, strict=True):
+            evaluations = by_task[name] = _evaluate(agent, sets, command, report, asked)
+            for evaluation, content in zip(evaluations, contents, strict=True):
+                rows += score_rows(mine, evaluation, content)
+                failed += _report_failures(name, evaluation, report)
+            if len(evaluations) > 1:
+                rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))
+    finally:  # what took hours to play is kept where a later agent is stopped
+        if rows:
+            _keep(rows, by_task, command, out, earlier)
+    if failed:
+        raise TurngymError(failed[0])
+
+
+def _keep(
+    rows: Sequence[ScoreRow],
+    by_task: Mapping[str, Sequence[Evaluation]],
+    command: Command,
+    out: Path | None,
+    earlier: Earlier | None,
+) -> None:
+    """Write the scores, and show them, also where the disk is full."""
     try:
         if out is not None:
-            found = [row.to_json() for row in rows]
-            out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    finally:  # what took hours to play is shown where the disk is full, too
+            write_score_rows(out, rows)
+    finally:
         if command.per_task:
             _show_tasks(by_task, PUBLISHED if command.published is None else command.published)
         else:
-            _show(rows, earlier)
-    if failed:
-        raise TurngymError(failed[0])
+            show_scores(rows, earlier)
 
 
 def _show_tasks(by_task: Mapping[str, Sequence[Evaluation]], published: Sequence[str]) -> None:
@@ -217,17 +229,6 @@ def _show_tasks(by_task: Mapping[str, Sequence[Evaluation]], published: Sequence
     console.print(task_table(by_task, published))
     for line in sources(published):
         console.print(line, highlight=False, style="dim")
-
-
-def _show(rows: Sequence[ScoreRow], earlier: Earlier | None) -> None:
-    """Print the scores, the measures of whole sets, and how agents differ on the same tasks."""
-    console = table_console()
-    console.print(score_table([(row.agent, row.score) for row in rows]))
-    whole_sets = [row for row in rows if row.episodes is not None]
-    for metrics in metric_tables([(row.agent, row.score) for row in whole_sets]):
-        console.print()
-        console.print(metrics)
-    show_differences(console, whole_sets, earlier)
 
 
 def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:

@@ -10,7 +10,7 @@ import pytest
 from helpers.model_server import completion, serving
 from helpers.prompting_help import write_world
 
-from turngym.agents.prompting import PROMPTING
+from turngym.agents.prompting import PROMPTING, React
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs import replay
 from turngym.envs.core.errors import EnvFault
@@ -34,6 +34,26 @@ def oracle(request: dict[str, Any]) -> Any:
 
 def eval_rows(out: Path) -> dict[str, dict[str, Any]]:
     return {row["agent"]: row for row in json.loads(out.read_text(encoding="utf-8"))}
+
+
+def test_scores_stay_where_a_later_agent_is_stopped(
+    world: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def interrupted(self: Any, episode: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(React, "__call__", interrupted)
+    out = tmp_path / "scores.json"
+    with serving(oracle) as server:
+        words = ["--endpoint", server.url, "--model-name", "big", "--out", str(out)]
+        assert main(["eval", "--agent", "react", *words, *world]) == 130
+        assert not out.exists()
+        assert main(["eval", "--agent", "rag", "react", *words, *world]) == 130
+    assert eval_rows(out)["rag"]["success"]["mean"] == 1.0
+    assert "100.0%" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])
