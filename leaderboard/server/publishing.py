@@ -125,7 +125,7 @@ def reindex(
     Args:
         settings: Settings of the server.
         known: Verdicts that are already computed, by entry id.
-        cancel: Leaves the index as it was once it is set.
+        cancel: Ends it once it is set; what was replayed until then is kept.
 
     Raises:
         Cancelled: ``cancel`` was set.
