@@ -163,7 +163,7 @@ def fill(command: Command, suite: Suite) -> None:
     from ..matrix.run import run_matrix
 
     suite.check_baseline(command.baseline)
-    cells = suite.only(command.only)
+    cells = suite.some(command.only)
     for cell in cells:  # before anything is written: a plugin is easily forgotten
         find_environment(suite.column(cell.column).id)
         find_recipe(suite.recipe(cell.recipe).name)
@@ -222,7 +222,7 @@ def ask_oracle(command: Command, suite: Suite) -> None:
     from ..matrix.layout import Layout
 
     refuse_other(suite, f"--suite {suite.name}")
-    columns = {cell.column for cell in suite.only(command.only)}
+    columns = {cell.column for cell in suite.some(command.only)}
     wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
     quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
     out = Path(command.out or Path("runs") / f"bench-{suite.name}").expanduser()

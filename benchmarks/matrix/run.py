@@ -26,7 +26,7 @@ def run_matrix(
     out: Path | str,
     executor: Executor,
     view: View,
-    cells: Sequence[Cell] = (),
+    cells: Sequence[Cell] | None = None,
     *,
     only: Sequence[str] = (),
 ) -> Board:
@@ -50,7 +50,7 @@ def run_matrix(
     with lock_folder(layout.root / "lock"), terminate_as_interrupt():
         layout.claim(suite)
         layout.choose(only)
-        board = Board(suite, layout, cells or suite.cells)
+        board = Board(suite, layout, suite.cells if cells is None else cells)
         try:
             with view:
                 _fill(board, executor, view)

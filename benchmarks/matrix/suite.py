@@ -469,6 +469,20 @@ class Suite(Form):
 
         return [cell for cell in self.cells if fits(cell)]
 
+    def some(self, words: Sequence[str]) -> list[Cell]:
+        """Select cells as :meth:`only` does, at least one.
+
+        Raises:
+            BadValueError: A word of another form, or no cell fits all of them.
+            UnknownNameError: A name that the suite does not have.
+        """
+        if not (cells := self.only(words)):
+            raise BadValueError(
+                f"--only {' --only '.join(words)}: suite {self.name} has no cell that is all of "
+                "this (a column may have some of the rows alone); leave one out, or name another."
+            )
+        return cells
+
     def _meant(self, kind: str, name: str) -> set[str]:
         known = {
             "recipe": {r.name: r.name for r in self.recipes},

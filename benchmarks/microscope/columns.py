@@ -122,7 +122,8 @@ def plan_columns(
         settings: How.
 
     Raises:
-        BadValueError: A word of another form, or a seed: a column is measured once.
+        BadValueError: A word of another form, words that no cell fits, or a seed: a column is
+            measured once.
         UnknownNameError: A name that the suite does not have.
         DataError: None of the columns has a start.
     """
@@ -130,7 +131,7 @@ def plan_columns(
     if any(word.startswith("seed=") for word in only):
         raise BadValueError("credit: --only seed=N: a column is measured once, not per seed.")
     wanted: dict[str, list[str]] = {}
-    for cell in suite.only(only):
+    for cell in suite.some(only):
         rows = wanted.setdefault(cell.column, [])
         if cell.recipe not in rows:
             rows.append(cell.recipe)

@@ -48,6 +48,8 @@ def test_grpo_step(benchmark):
         (["--suite", "results.jsonl"], "unknown suite 'results.jsonl'. Known: quick"),
         (["--suite", "quick", "--only", "recipe=grp"], "Did you mean 'grpo'?"),
         (["--suite", "quick", "--only", "grpo"], "expected recipe=NAME"),
+        (["--suite", "ladder", "--only", "row=tarl", "--only", "env=Fog-v0"], "has no cell that"),
+        (["--suite", "ladder", "--oracle", "--only", "row=tarl", "--only", "env=Fog"], "no cell"),
         (["--suite", "quick", "--baseline", "none"], "unknown row 'none'"),
         (["--suite", "quick", "--workers", "0"], "expected at least 1"),
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
