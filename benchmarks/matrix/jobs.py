@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
+from traceback import TracebackException
 
 from ...algos.runs.run_dir import read_metrics
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
@@ -170,8 +171,8 @@ def failed_column(suite: Suite, column: str, state: State, reason: str) -> Colum
 
 
 def describe_error(error: BaseException) -> str:
-    """Format an error in one line."""
-    return f"{type(error).__name__}: {error}"
+    """Format an error in one line, also one that cannot say what it is."""
+    return _writable(f"{type(error).__name__}: {TracebackException.from_exception(error)}")
 
 
 def format_trace(error: BaseException) -> str:
@@ -181,4 +182,9 @@ def format_trace(error: BaseException) -> str:
     text = "\n".join(lines)
     for root in reversed(roots):
         text = text.replace(root + "/", "")
-    return text
+    return _writable(text)
+
+
+def _writable(text: str) -> str:
+    """Write out lone surrogates, as in names of files that are not UTF-8: no file takes them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -164,16 +164,32 @@ def test_a_learning_rate_is_searched_and_resumed(
     assert (kept.rate, kept.tried) == (None, ())
 
 
-def test_an_error_becomes_the_cells_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class DumbError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("nothing to say")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug"),
+        (OSError("no file caf\udce9.txt"), r"OSError: no file caf\udce9.txt"),
+        (DumbError(), "DumbError: <exception str() failed>"),
+    ],
+)
+def test_an_error_becomes_the_cells_result(
+    error: Exception, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that no file can hold, or that has no words, ended the worker in its place."""
     suite = tiny(("grpo",))
     layout = started(tmp_path / "out", suite)
 
     def broken(self: Trainer) -> dict[str, float]:
-        raise ZeroDivisionError("a bug")
+        raise error
 
     monkeypatch.setattr(Trainer, "train_step", broken)
     result = filled_cell(layout, suite)
-    assert (result.state, result.reason) == ("failed", "ZeroDivisionError: a bug")
+    assert (result.state, result.reason) == ("failed", says)
     assert "in broken" in result.trace
     assert str(Path.home()) not in result.trace
 
