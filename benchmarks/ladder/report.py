@@ -153,11 +153,12 @@ def format_estimate(value: Estimate) -> str:
 
 
 def format_verdict(compared: Comparison | None) -> str:
-    """Format a verdict; where nothing was decided with the seeds it would take, or the end."""
+    """Format a verdict; where nothing was decided with the seeds it would take, or what bars it."""
     if compared is None:
         return "–"
     needs = f": {compared.missing}" if compared.missing else ""
-    return compared.verdict + (f": {compared.edge}" if compared.edge else needs)
+    bar = compared.lost or compared.edge
+    return compared.verdict + (f": {bar}" if bar else needs)
 
 
 def format_detectable(test: SeedTest | None) -> str:

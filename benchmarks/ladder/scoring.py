@@ -35,7 +35,7 @@ class Rung:
         size: The size.
         areas: Areas by seed, those of finished runs.
         solved: Number of seeds that solved it.
-        seeds: Number of finished seeds.
+        seeds: Number of seeds that were run: finished ones, and failed ones, which solve nothing.
         needed: Number of seeds that have to solve it.
         area: Mean area with Student's interval over seeds; None with fewer than two.
         place: The field of the matrix: success after training, sampled and greedy, and costs.
@@ -218,14 +218,16 @@ def _rung(results: Results, family: Family, label: str, size: Size | str) -> Run
     areas = _areas(runs)
     least = SOLVED * family.ceiling(size)
     finals = [run.tries.mean("measured") for run in runs if run.tries is not None]
+    place = results.place(label, family.column(size))
+    seeds = len(runs) + place.states.count("failed")
     return Rung(
         size=size,
         areas=areas,
         solved=sum(final is not None and final >= least for final in finals),
-        seeds=len(runs),
-        needed=ceil(OF_SEEDS * max(len(runs), least_seeds(results.suite)) - 1e-9),
+        seeds=seeds,
+        needed=ceil(OF_SEEDS * max(seeds, least_seeds(results.suite)) - 1e-9),
         area=seed_interval(list(areas.values())) if len(areas) >= MIN_RUNS else None,
-        place=results.place(label, family.column(size)),
+        place=place,
     )
 
 

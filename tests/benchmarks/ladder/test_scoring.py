@@ -18,6 +18,7 @@ from turngym.benchmarks.ladder.report import ORACLE_FILE, write_ladder
 from turngym.benchmarks.ladder.scoring import FamilyScore, score_ladder, weigh
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.results import Results
+from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import BadValueError
 
 AREAS = {"grpo": 0.5, "grpo again": 0.5, "treegrpo": 0.7, "spo": 0.3}
@@ -79,6 +80,22 @@ def test_five_seeds_of_ten_are_four_of_five_and_two_seeds_solve_nothing(tmp_path
     found = [(rung.size, rung.solved, rung.needed) for rung in score.rows[0].rungs]
     assert found == [(3, 5, 4), (4, 5, 4), (5, 2, 4)]
     assert score.rows[0].largest == 4
+
+
+def test_a_failed_seed_was_run_and_solves_nothing(tmp_path: Path) -> None:
+    """Seven of eight seeds solved a size that seven of ten had solved, and no page said why."""
+    suite = small_ladder("Rare", rows=("grpo", "treegrpo"), seeds=10)
+    layout = fill_ladder(tmp_path, suite, lambda row, column: (0.5, 0.9))
+    for seed in range(3):
+        cell = Cell(recipe="treegrpo", column="Rare-4", seed=seed)
+        make_result(suite, cell, "failed", "diverged").write(layout.cell_file(cell))
+    row = score_ladder(Results.read(tmp_path), None, "grpo")[0].row("treegrpo")
+    assert row is not None
+    rung = row.rung(4)
+    assert rung is not None
+    assert (rung.solved, rung.seeds, rung.needed, rung.passed) == (7, 10, 8, False)
+    _, page = write_ladder([tmp_path])
+    assert "not decided: 3 of 10 seeds of treegrpo failed" in page.read_text(encoding="utf-8")
 
 
 def test_verdicts_are_over_seeds_and_the_control_is_equivalent(scores: list[FamilyScore]) -> None:
