@@ -12,6 +12,7 @@ from ...envs.core.errors import DataError
 from .cell import Cell, CellResult, ColumnResult, SearchResult, State
 from .jobs import Job, failed_column, failed_search, rate_row, unfinished_result
 from .layout import Layout
+from .matrix_files import check_starts
 from .suite import Suite
 from .train_cell import has_model, read_cost
 
@@ -60,6 +61,7 @@ class Board:
                 self.columns[name] = column
             else:  # taken over without its model, or moved here from another machine
                 self._without_model[name] = column
+        check_starts({**self.columns, **self._without_model}, self.results)
         if suite.lr_search is not None:
             for row, name in dict.fromkeys(self._searched(cell) for cell in self._todo):
                 search = layout.search(suite, row, name)

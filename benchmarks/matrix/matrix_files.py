@@ -110,6 +110,7 @@ def read_parts(parts: Sequence[Path]) -> MatrixFiles:
     if not whole.cells:
         where = ", ".join(str(part) for part in parts)
         raise DataError(f"{where} has no result of a cell yet; fill the matrix first.")
+    check_starts(whole.columns, whole.cells)
     return whole
 
 
@@ -259,6 +260,25 @@ def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFil
     chosen = [part.only for part in fitted]
     only = tuple(dict.fromkeys(one for some in chosen for one in some)) if all(chosen) else ()
     return MatrixFiles(suite, cells, columns, searches, left_out, only).in_order()
+
+
+def check_starts(columns: Mapping[str, ColumnResult], cells: Mapping[str, CellResult]) -> None:
+    """Check that all finished cells of a column were trained from one model, the column's.
+
+    Raises:
+        DataError: Cells of other starts, as where files of two machines were copied together.
+    """
+    starts = {name: column.start_digest for name, column in columns.items()}
+    for key, cell in cells.items():
+        own, name = cell.start_digest, cell.cell.column
+        if own and own != (starts.get(name) or own):
+            raise DataError(
+                f"cell {key!r} was trained from another starting model ({own[:19]}) than column "
+                f"{name!r} has or its other cells ({starts[name][:19]}); expected one model for "
+                "all of them. Remove the files of cells from one of the two models, and fill them "
+                "again."
+            )
+        starts[name] = own or starts.get(name, "")
 
 
 def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:

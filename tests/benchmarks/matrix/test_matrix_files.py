@@ -7,12 +7,13 @@ import gzip
 from pathlib import Path
 
 import pytest
-from helpers.tiny_matrix import filled, finished, search, tiny
+from helpers.tiny_matrix import Pretender, Quiet, filled, finished, search, tiny
 
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import hide_paths, read_parts, write_packed
+from turngym.benchmarks.matrix.run import run_matrix
 from turngym.benchmarks.matrix.suite import RateSearch, Suite
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import BadValueError, DataError
@@ -114,6 +115,22 @@ def test_parts_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         )
     with pytest.raises(DataError, match="starts from another model"):
         read_parts([tmp_path / "a", tmp_path / "c"])
+
+
+def test_cells_of_a_column_were_trained_from_one_model(tmp_path: Path) -> None:
+    """Starts are compared part by part; files that were copied together had two."""
+    suite = matrix(tmp_path)
+    layout, (first, second) = Layout(tmp_path), suite.cells[:2]
+    start = layout.column(suite, "Bandit-v0")
+    assert start is not None
+    start.model_copy(update={"start_digest": "a"}).write(layout.column_file("Bandit-v0"))
+    for cell, model in ((first, "a"), (second, "b")):
+        made = finished(suite, cell, [[1.0] * 4]).model_copy(update={"start_digest": model})
+        made.write(layout.cell_file(cell))
+    with pytest.raises(DataError, match=rf"{second.key}' was trained from another .*\(b\).*\(a\)"):
+        read_parts([tmp_path])
+    with pytest.raises(DataError, match=second.key):
+        run_matrix(suite, tmp_path, Pretender(suite, layout, lambda job: None), Quiet())
 
 
 def test_damaged_files_name_the_place(tmp_path: Path) -> None:
