@@ -319,8 +319,10 @@ def _digest_in(suite: Suite, result: CellResult | ColumnResult | SearchResult, w
 
 
 def _better(old: CellResult | None, new: CellResult, where: str) -> CellResult:
-    if old is None or old.state != "finished":
+    if old is None:
         return new
+    if old.state != "finished":  # what failed in one part was not merely stopped
+        return old if old.state == "failed" and new.state != "finished" else new
     if new.state == "finished" and (old.training, old.tries) != (new.training, new.tries):
         raise DataError(f"{where} is finished in another part too, with other results; keep one.")
     return old

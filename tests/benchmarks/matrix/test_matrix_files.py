@@ -133,6 +133,19 @@ def test_cells_of_a_column_were_trained_from_one_model(tmp_path: Path) -> None:
         run_matrix(suite, tmp_path, Pretender(suite, layout, lambda job: None), Quiet())
 
 
+@pytest.mark.parametrize("names", [("failed", "stopped"), ("stopped", "failed")])
+def test_a_seed_that_failed_in_one_part_is_no_stopped_one(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The last part's won, and a row that lost a seed is not decided by the others."""
+    for name, state in (("failed", "failed"), ("stopped", "interrupted")):
+        suite = matrix(tmp_path / name, seeds=())
+        cut = make_result(suite, suite.cells[0], state, "why")
+        cut.write(Layout(tmp_path / name).cell_file(suite.cells[0]))
+    merged = read_parts([tmp_path / name for name in names])
+    assert [cell.state for cell in merged.cells.values()] == ["failed"]
+
+
 def test_damaged_files_name_the_place(tmp_path: Path) -> None:
     matrix(tmp_path / "a")
     path = write_packed(read_parts([tmp_path / "a"]), tmp_path / "a.jsonl")
