@@ -294,15 +294,15 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
         for s in ladders
     }
     scores = scored[ladder.results.suite.name]
-    labels = _competitors(ladder.results)
-    pairs = compare_pairs(ladder.results.suite, scores, labels)
+    labels = _competitors(ladder.compared)
+    pairs = compare_pairs(ladder.compared.suite, scores, labels)
     others = [
         (score, s.compared)
         for s in ladders
         if s is not ladder
         for score in scored[s.results.suite.name]
     ]
-    families = [_of_family(score, ladder.results, labels, others) for score in scores]
+    families = [_of_family(score, ladder.compared, labels, others) for score in scores]
     columns = {
         s.results.suite.name: _of_more_families(scored[s.results.suite.name], s.compared)
         if s in ladders

@@ -514,6 +514,15 @@ def test_a_yardstick_of_one_comparison_says_nothing(tmp_path: Path) -> None:
     assert "the least difference that matters: 2 points in every suite here. It is not" in text
 
 
+def test_the_grid_of_rates_alone_has_each_loss_at_its_rate(tmp_path: Path) -> None:
+    """Its table named the rows of all rates, and none of the losses that were compared."""
+    text = page(PACKED / "ladder-stale-grid.jsonl.gz", out=tmp_path)
+    assert "\n| sapo | ▲ +10.9 |\n" in text
+    assert "\n| grpo, dppo | Stale -10.8 |\n" in text
+    assert re.search(r"\n\| sapo \| grpo .* \| 100.0 / 100.0 \| 128 \| 0.001 ≠ \|\n", text)
+    assert " at .001 |" not in text
+
+
 def test_pairs_that_another_row_lent_its_runs_are_counted(ladder: Path, tmp_path: Path) -> None:
     results = Results.read(ladder)
     labels = [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
