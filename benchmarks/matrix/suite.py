@@ -210,7 +210,7 @@ class RateSearch(Form):
     """
 
     scales: tuple[float, ...] = Field(min_length=2)
-    seeds: tuple[int, ...] = Field(min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
     share: float = Field(gt=0, le=1)
     margin: float = Field(default=0.05, ge=0)
 
@@ -286,7 +286,7 @@ class Suite(Form):
     about: str
     recipes: tuple[SuiteRecipe, ...] = Field(min_length=1)
     envs: tuple[SuiteEnv, ...] = Field(min_length=1)
-    seeds: tuple[int, ...] = Field(min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
     small: bool = True
     trials: int = Field(default=1, ge=1)
     eval_temperature: float = Field(default=1.0, gt=0)

@@ -98,6 +98,7 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
     ("changes", "says"),
     [
         ({"seeds": (0, 0)}, "duplicate name"),
+        ({"seeds": (0, -1)}, "greater than or equal to 0"),
         ({"recipes": ("grpo", "grpo")}, "duplicate name"),
         ({"eval_temperature": 0.0}, "greater than 0"),
         ({"lr_search": RateSearch(scales=(1, 0.1), seeds=(0,), share=0.5)}, "a seed of it"),
