@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from ...envs.core.errors import TurngymError
 from ...envs.utils.system import count_cores
+from ..matrix.jobs import describe_error
 from ..runtime.threads import begin_worker
 from .columns import ColumnJob, measure_column
 from .report import CreditReport
@@ -111,10 +113,18 @@ def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, C
             while under_way:
                 ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
                 for future in sorted(ended, key=lambda f: jobs.index(under_way[f])):
-                    yield under_way.pop(future), future.result()
+                    yield under_way.pop(future), report_or_reason(future)
         finally:
             for future in under_way:
                 future.cancel()
+
+
+def report_or_reason(future: Future[CreditReport | str]) -> CreditReport | str:
+    """Return what a job gave; why there is none where its process, or another, was killed."""
+    try:
+        return future.result()
+    except BrokenExecutor as end:
+        return str(end)
 
 
 def _measure(job: ColumnJob) -> CreditReport | str:
@@ -122,3 +132,6 @@ def _measure(job: ColumnJob) -> CreditReport | str:
         return measure_column(job)
     except TurngymError as fault:
         return str(fault)
+    except Exception as error:  # noqa: BLE001 - of a user's part: the other columns go on
+        traceback.print_exc()
+        return describe_error(error)

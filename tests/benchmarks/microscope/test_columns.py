@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from turngym.benchmarks.microscope.columns import (
 from turngym.benchmarks.microscope.metrics import reference_measures
 from turngym.benchmarks.microscope.report import CreditReport
 from turngym.benchmarks.microscope.study import StudySettings, compared_returns
-from turngym.benchmarks.microscope.sweep import kept_report, run_sweep
+from turngym.benchmarks.microscope.sweep import kept_report, report_or_reason, run_sweep
 from turngym.envs.core.errors import BadValueError, DataError
 
 HOW = {"batches": 2, "batch_tokens": 8, "compared": 2, "reference": 2}
@@ -144,6 +146,30 @@ def test_finished_columns_are_kept(
     other = replace(job, settings=replace(SETTINGS, compared=4))
     assert kept_report(other) is None  # of other settings: measured again
     assert kept_report(replace(job, rows=("dapo",))) is None
+
+
+def test_a_column_that_breaks_leaves_the_others_their_reports(
+    matrix: Path,
+    swept: tuple[Path, list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An error of a user's environment ended the sweep of all columns in its traceback."""
+
+    def measure(job: ColumnJob) -> CreditReport:
+        if job.at == "start":
+            raise ZeroDivisionError("a bug")
+        return CreditReport.read(swept[0] / job.at / "doors" / "credit.json")
+
+    monkeypatch.setattr("turngym.benchmarks.microscope.sweep.measure_column", measure)
+    sweep = run_sweep(jobs(matrix, tmp_path, "start", "halfway"), 1, lambda _: None)
+    assert sweep.failed == {"doors (start)": "ZeroDivisionError: a bug"}
+    assert [report.place and report.place.at for report in sweep.measured] == ["halfway"]
+    assert "in measure" in capsys.readouterr().err
+    killed: Future[CreditReport | str] = Future()
+    killed.set_exception(BrokenProcessPool("a process was terminated"))
+    assert report_or_reason(killed) == "a process was terminated"
 
 
 def test_the_same_numbers_again(
