@@ -50,6 +50,8 @@ MEMORY = frozenset(
     }
 )
 """Settings that may change too: they decide what fits into memory, and nothing else."""
+_MODELS = (("model", "model_digest"), ("warm_start.base", "warm_start.base_digest"))
+"""Settings that name the folder of a model, with those that hold a hash of its weights."""
 _BEGUN = ("lock", "config.json.part")
 """What a run has that ended before its configuration was written."""
 
@@ -223,9 +225,10 @@ def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str
         new: Another one.
     """
     was, now = list_settings(old), list_settings(new)
-    weights = str(was.get("model_digest", ""))
-    if weights.startswith("sha256:") and weights == now.get("model_digest"):
-        was["model"] = now["model"]
+    for model, digest in _MODELS:
+        weights = str(was.get(digest, ""))
+        if weights.startswith("sha256:") and weights == now.get(digest):
+            was[model] = now[model]
     return [
         f"{key}: was {was.get(key, 'absent')!r}, now {now.get(key, 'absent')!r}"
         for key in sorted(was.keys() | now.keys())

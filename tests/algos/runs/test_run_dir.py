@@ -101,6 +101,16 @@ def test_the_same_weights_in_another_folder_are_the_same_run(tmp_path: Path) -> 
             RunDir(tmp_path, {**old, "model": "lab/model", "model_digest": other})
 
 
+def test_a_warm_start_of_a_model_in_another_folder_is_the_same_run(tmp_path: Path) -> None:
+    warm = {"base": "/old/model", "base_digest": "sha256:1"}
+    old = {**CONFIG, "warm_start": warm}
+    RunDir(tmp_path, old).close()
+    RunDir(tmp_path, {**old, "warm_start": {**warm, "base": "/new/model"}}).close()
+    other = {"base": "/new/model", "base_digest": "sha256:2"}
+    with pytest.raises(BadValueError, match=r"Differing: warm_start\.base_digest: was 'sha256:1'"):
+        RunDir(tmp_path, {**old, "warm_start": other})
+
+
 def test_a_cut_configuration_is_a_clear_error(tmp_path: Path) -> None:
     RunDir(tmp_path, CONFIG).close()
     path = tmp_path / "config.json"
