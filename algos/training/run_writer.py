@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,8 +22,8 @@ from ..runs.metrics import checked
 from ..runs.plots import draw_curve
 from ..runs.process_group import Ranks
 from ..runs.provenance import versions
-from ..runs.run_dir import add_version, open_run_dir, read_metrics
-from .config import TrainConfig, config_digest, model_digest
+from ..runs.run_dir import add_version, list_differences, open_run_dir, read_json, read_metrics
+from .config import TrainConfig, model_digest
 from .rollout_dump import SUFFIX, RolloutDump, write_dump
 
 _RULE = "=" * 78
@@ -159,12 +160,14 @@ def read_finished(config: TrainConfig, root: Path | str) -> RunResult | None:
     Raises:
         DataError: The result is damaged.
     """
-    path = Path(root) / "result.json"
+    path, about = Path(root) / "result.json", Path(root) / "config.json"
     saved = next(Path(root).glob("checkpoints/*"), None)
-    if not path.is_file() or (saved is not None and config.records == "all"):
+    if not (path.is_file() and about.is_file()):
         return None
-    result, model = RunResult.read(path), model_digest(config.model)
-    if config_digest(config.resolved(model)) != result.config_digest:
+    if saved is not None and config.records == "all":
+        return None
+    result, now = RunResult.read(path), config.resolved(model_digest(config.model))
+    if list_differences(read_json(about), json.loads(json.dumps(now))):
         return None
     used = result.steps, result.sampled_tokens, result.env_turns, result.seconds
     return result if config.budget.spent(*used) >= 1.0 else None

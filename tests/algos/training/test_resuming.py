@@ -215,6 +215,8 @@ def test_a_finished_run_of_metrics_alone_gives_its_result_again(
     assert train(setup, tmp_path, report) == first
     assert "is finished; its result is given again" in report.said[0]
     assert (tmp_path / "metrics.jsonl").read_text() == metrics
+    for may in ({"max_batch": 3}, {"model": str(shutil.copytree(tiny_model, tmp_path / "copy"))}):
+        assert train(replace(setup, **may), tmp_path) == first
     more = replace(setup, budget=Budget(steps=3))
     assert train(more, tmp_path, report).steps == 3
     assert "no checkpoint, so training begins anew" in report.said[1]
