@@ -31,7 +31,7 @@ from ...learner.settings import LearnerSettings
 from ...losses import ImitationLoss, TokenMean
 from ...rollouts import SpokenDemonstrations
 from ...runs.progress import Bar, Reporter, Silent
-from ...runs.run_dir import read_metrics
+from ...runs.run_dir import read_json, read_metrics, write_json
 from ..config import Budget, EnvConfig, TrainConfig, config_digest, model_digest
 from ..policy_files import save_policy
 from ..settings import WarmStart, WarmStartSettings
@@ -114,6 +114,8 @@ def warm_start(
         work = root / f".running-{env.id}-{key}"
         learner = replace(config.learner, gradient_checkpointing=gradient_checkpointing)
         how = replace(config, learner=learner)
+        if (work / "config.json").exists():  # interrupted, maybe on another device
+            write_json(work / "config.json", read_json(work / "config.json") | {"device": device})
         tokens = _imitate(how, work, draft, report or Silent())
         shutil.rmtree(work)
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}

@@ -301,7 +301,7 @@ def test_an_interrupted_imitation_goes_on(
 
     report = Interrupting()
     with pytest.raises(KeyboardInterrupt):
-        warm_start(str(chat_model), ENV, SHORT, report)
+        warm_start(str(chat_model), ENV, SHORT, report, device="cpu")
     assert not [p for p in cache.iterdir() if (p / MANIFEST).exists()]
     made = warm_start(str(chat_model), ENV, SHORT, report)
     assert any(note.startswith("resuming from step 1") for note in notes)
