@@ -37,6 +37,8 @@ OF_A_MODEL = (
     "warm_start.context_tokens",
 )
 """What differs with the model, which is named."""
+OF_A_PART = {"warm_start": "warm_start.settings.episodes", "lora": "lora.rank"}
+"""Parts that not every run has, and the setting that says which ones do."""
 Settings = Mapping[str, Any]
 
 
@@ -109,6 +111,7 @@ def label_runs(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     settings = [list_settings(config) for config in configs]
     around = _differing(settings, within="")
     around = [key for key in around if _named_by(key) not in around]
+    around = [key for key in around if not _said_by_part(key, settings)]
     labels = []
     for mine in settings:
         alike = [other for other in settings if _name(other) == _name(mine)]
@@ -136,6 +139,13 @@ def _named_by(key: str) -> str:
     if key.startswith("warm_start.env_"):
         return "env." + key.removeprefix("warm_start.env_")
     return "model" if key in OF_A_MODEL else ""
+
+
+def _said_by_part(key: str, settings: Sequence[Settings]) -> bool:
+    """Return whether a setting differs only in that some runs lack the whole part it is of."""
+    first = OF_A_PART.get(key.split(".")[0], key)
+    having = [one for one in settings if one.get(first) is not None]
+    return key != first and len({repr(one.get(key)) for one in having}) < 2
 
 
 def _name(settings: Settings) -> str:

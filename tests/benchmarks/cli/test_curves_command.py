@@ -43,6 +43,24 @@ def count_pixels(picture: Path, colour: str) -> int:
     return int((np.abs(imread(picture)[..., :3] - wanted).sum(-1) < 0.1).sum())
 
 
+def test_a_part_that_only_some_runs_have_is_named_once() -> None:
+    def warm(batch: int) -> dict[str, Any]:
+        settings = {"type": "WarmStartSettings", "episodes": 12, "batch": batch}
+        return config(model="/cache/warm", warm_start={"base": "/a/one", "settings": settings})
+
+    lora = {"type": "LoraSettings", "rank": 4, "alpha": 8.0}
+    plain = config(model="/cache/warm", lora=None)
+    episodes = "warm_start.settings.episodes"
+    assert label_runs([plain, warm(3)]) == [f"grpo, {episodes} None", f"grpo, {episodes} 12"]
+    assert label_runs([plain, warm(3), warm(4)])[2] == (
+        f"grpo, {episodes} 12, warm_start.settings.batch 4"
+    )
+    assert label_runs([plain, plain | {"lora": lora}]) == [
+        "grpo, lora.rank None",
+        "grpo, lora.rank 4",
+    ]
+
+
 def test_seeds_are_one_label_and_what_differs_is_named() -> None:
     seeds = [config(seed=0), config(seed=1)]
     assert label_runs(seeds) == ["grpo", "grpo"]
