@@ -331,7 +331,9 @@ def print_result(result: RunResult, folder: Path) -> None:
         ("result", "result.json"),
         ("model", f"checkpoints/step-{result.steps:06d}/"),
     ):
-        say(f"{label:12}{folder / name}")
+        path = folder / name
+        if path.is_file() or any(path.glob("*")):  # --records metrics writes the fewest
+            say(f"{label:12}{path}")
 
 
 def _own_split(

@@ -579,3 +579,20 @@ def test_a_run_tells_what_its_limits_cut(
     said = capsys.readouterr()
     lines = (said.out + said.err).splitlines()
     assert [line for line in lines if "% of the" in line] == told
+
+
+def test_a_run_names_the_files_that_it_has_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = dict.fromkeys(("steps", "sampled_tokens", "env_turns", "seconds", "seed"), 1)
+    names = dict.fromkeys(("recipe", "env_id", "config_digest", "model_digest"), "x")
+    result = RunResult(**counts, **names, before=[], after=[])  # type: ignore[arg-type]
+    for name in ("metrics.jsonl", "result.json"):
+        (tmp_path / name).touch()
+    for name in ("trajectories", "checkpoints"):
+        (tmp_path / name).mkdir()
+    print_result(result, tmp_path)
+    said = capsys.readouterr()
+    labels = [line.split()[0] for line in (said.out + said.err).splitlines() if line]
+    assert labels[-2:] == ["metrics", "result"]
+    assert not {"curve", "transcripts", "model"} & set(labels)
