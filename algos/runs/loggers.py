@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ...envs.core.errors import MissingExtraError, UnknownNameError
+from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 
 PROJECT = "turngym"
 """Name of the project that services put a run into."""
@@ -146,14 +146,22 @@ LOGGERS: dict[str, Callable[[LoggedRun], Logger]] = {
 
 
 def check_loggers(names: Sequence[str | Logger]) -> None:
-    """Refuse names of loggers that could not be made when the run begins.
+    """Refuse names of loggers that could not be made when the run begins, and what is no logger.
 
     Raises:
+        BadValueError: It is a name in place of a list of them, or an object is no logger.
         UnknownNameError: There is no such logger.
         MissingExtraError: Its package is not installed.
     """
+    if isinstance(names, str):
+        raise BadValueError(f"loggers is {names!r}; expected a list, such as [{names!r}].")
     for name in names:
         if not isinstance(name, str):
+            if not (hasattr(name, "log") and hasattr(name, "close")):
+                raise BadValueError(
+                    f"loggers: {name!r:.100} is no logger; expected a name, or an object with "
+                    "log(step, row) and close()."
+                )
             continue
         if name not in LOGGERS:
             raise UnknownNameError("logger", name, LOGGERS)

@@ -17,7 +17,7 @@ from turngym.algos.runs import loggers
 from turngym.algos.runs.loggers import LoggedRun, TensorBoard, check_loggers, make_logger
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.benchmarks.cli.main import main
-from turngym.envs.core.errors import MissingExtraError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
 
 
 class Kept:
@@ -78,6 +78,10 @@ def test_names_are_checked_before_anything_else(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     check_loggers([Kept()])
+    with pytest.raises(BadValueError, match=r"loggers is 'wandb'; expected a list, such as \['wan"):
+        check_loggers("wandb")
+    with pytest.raises(BadValueError, match="<built-in function print> is no logger"):
+        check_loggers([print])  # type: ignore[list-item]
     with pytest.raises(UnknownNameError, match=r"unknown logger 'wandbb'.*'wandb'"):
         check_loggers(["wandbb"])
     monkeypatch.setattr(loggers, "find_spec", lambda name: None)
