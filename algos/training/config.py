@@ -19,7 +19,7 @@ from ...agents.models.lora import LoraSettings
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
-from ...envs.core.settings import check_integers
+from ...envs.core.settings import check_integers, check_parts
 from ..core.annotators import OldLogprobs
 from ..core.recipe import Recipe
 from ..evaluation.defaults import TASKS
@@ -84,6 +84,7 @@ class EvalConfig:
     n: int = TASKS
 
     def __post_init__(self) -> None:
+        check_parts(self)
         check_integers(self)
 
     def make(self) -> EvalSet:
@@ -164,6 +165,7 @@ class TrainConfig(TrainSettings):
     warm_start: WarmStart | None = None
 
     def __post_init__(self) -> None:
+        check_parts(self)
         super().__post_init__()
         self.row()  # the engine exists: plugins have run by now
         self._check_lag()

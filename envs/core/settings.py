@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -124,6 +125,28 @@ def check_integers(settings: Any) -> None:
             if value is None and optional:
                 continue
             wanted = "an integer, or None" if optional else "an integer"
+            raise BadValueError(f"{_field(settings, name)}; expected {wanted}.")
+
+
+def check_parts(settings: Any) -> None:
+    """Refuse fields of a dataclass that are declared as other ones, or tuples of them, and are not.
+
+    Raises:
+        BadValueError: One is.
+    """
+    for name, kind in get_type_hints(type(settings)).items():
+        value, several = getattr(settings, name), get_origin(kind) is tuple
+        optional = get_origin(kind) in (Union, UnionType)
+        parts = tuple(k for k in (get_args(kind) if several or optional else (kind,)) if k != ...)
+        if not is_dataclass(parts[0]) or (optional and value is None):
+            continue
+        part = parts[0].__name__
+        if several and not (
+            isinstance(value, (tuple, list)) and all(isinstance(one, parts) for one in value)
+        ):
+            raise BadValueError(f"{_field(settings, name)}; expected a tuple of {part}(...).")
+        if not several and not isinstance(value, parts):
+            wanted = f"{part}(...)" + (", or None" if optional else "")
             raise BadValueError(f"{_field(settings, name)}; expected {wanted}.")
 
 

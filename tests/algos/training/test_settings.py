@@ -66,6 +66,27 @@ def test_a_run_s_configuration_checks_what_it_inherits(tiny_model: Path) -> None
         config(tiny_model, records="some")
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"lora": 4}, r"lora is 4; expected LoraSettings\(\.\.\.\), or None"),
+        ({"learner": {"liger": True}}, r"learner is \{'liger': True\}; expected LearnerSettings"),
+        ({"vllm": True}, "vllm is True; expected VllmSettings"),
+        ({"env": "Letters-v0"}, "env is 'Letters-v0'; expected EnvConfig"),
+        ({"recipe": "grpo"}, "recipe is 'grpo'; expected Recipe"),
+        ({"evals": EvalConfig(env=EnvConfig(id="A-v0"))}, r"expected a tuple of EvalConfig\("),
+        ({"evals": ["dev"]}, r"evals is \['dev'\]; expected a tuple of EvalConfig"),
+    ],
+)
+def test_a_part_of_a_configuration_that_is_something_else_is_refused(
+    tiny_model: Path, given: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(BadValueError, match=expected):
+        config(tiny_model, **given)
+    with pytest.raises(BadValueError, match=r"EvalConfig\.env is 'A-v0'; expected EnvConfig"):
+        EvalConfig(env="A-v0")  # type: ignore[arg-type]
+
+
 def test_a_run_s_file_holds_numpy_s_numbers_and_says_what_it_cannot_hold(tiny_model: Path) -> None:
     """Both ended in "Object of type … is not JSON serializable", which names no setting."""
     settings = {"words": np.array([1, 2]), "share": np.float32(0.5)}
