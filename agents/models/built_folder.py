@@ -14,6 +14,7 @@ from typing import Any
 
 from ...envs.core.errors import MissingExtraError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import disk_errors
 
 
 def build_once(
@@ -32,6 +33,7 @@ def build_once(
         what: What is built, for messages.
 
     Raises:
+        DataError: The disk is full or cannot be written.
         MissingExtraError: The training extra is not installed.
     """
     if is_intact(folder, manifest):
@@ -41,7 +43,7 @@ def build_once(
     except ImportError as fault:
         raise MissingExtraError(what, "transformers", "train") from fault
     make_folder(folder.parent)
-    with FileLock(f"{folder}.lock"):
+    with disk_errors(folder.parent), FileLock(f"{folder}.lock"):
         if is_intact(folder, manifest):  # another process was faster
             return folder
         prefix = f".building-{folder.name}-"
@@ -65,12 +67,16 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
 
     Args:
         folder: One that is not there yet, or empty.
+
+    Raises:
+        DataError: The disk is full or cannot be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     there = folder.exists()
     beside = not there or os.access(folder.parent, os.W_OK)  # else a folder that was given to us
     home = folder.parent if beside else folder
-    with tempfile.TemporaryDirectory(dir=home, prefix=f".{folder.name}-partial-") as scratch:
+    partial = f".{folder.name}-partial-"
+    with disk_errors(home), tempfile.TemporaryDirectory(dir=home, prefix=partial) as scratch:
         draft = Path(scratch) / "draft"
         draft.mkdir()
         yield draft

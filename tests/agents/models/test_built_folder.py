@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from turngym.agents.models import export
 from turngym.agents.models.built_folder import build_once, is_intact, whole_or_nothing
@@ -14,6 +15,7 @@ from turngym.agents.models.export import export_merged
 from turngym.agents.models.loading import load_model
 from turngym.agents.models.lora import LoraSettings, with_lora
 from turngym.algos.training.policy_files import save_policy
+from turngym.envs.core.errors import DataError
 
 
 def names(folder: Path) -> list[str]:
@@ -37,6 +39,23 @@ def test_files_in_folders_are_sealed_and_checked_too(tmp_path: Path) -> None:
         assert not is_intact(folder, "manifest.json")
         build_once(folder, "manifest.json", build, "a model")
         assert (folder / inner).read_text() == "{{ tools }}"
+
+
+def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+    """Weights are written in Rust, whose error is no OSError."""
+
+    def write(draft: Path) -> dict[str, int]:
+        (draft / "config.json").write_text("{}")
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    with pytest.raises(DataError, match=rf"^{tmp_path}: the disk is full"):
+        build_once(tmp_path / "m", "manifest.json", write, "a model")
+    with (
+        pytest.raises(DataError, match=rf"^{tmp_path}: the disk is full"),
+        whole_or_nothing(tmp_path / "out") as draft,
+    ):
+        write(draft)
+    assert names(tmp_path) == ["m.lock"]
 
 
 def interrupted(out: Path) -> None:
@@ -93,7 +112,7 @@ def test_a_move_that_is_cut_off_leaves_the_folder_as_it_was(
     monkeypatch.setattr("os.access", lambda *_: beside)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "move", cut)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(DataError, match="the disk is full"):
             fill()
     assert [path.name for path in out.iterdir()] == ["other"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
