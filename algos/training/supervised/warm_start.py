@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -117,7 +116,7 @@ def warm_start(
         if (work / "config.json").exists():  # interrupted, maybe on another device
             write_json(work / "config.json", read_json(work / "config.json") | {"device": device})
         tokens = _imitate(how, work, draft, report or Silent())
-        shutil.rmtree(work)
+        work.rename(draft.with_name("work"))  # deleted with what lies beside the draft
         about = {"version": VERSION, "base": model, "base_digest": weights, "env_id": env.id}
         return {**about, "settings": how.resolved(weights), **tokens}
 

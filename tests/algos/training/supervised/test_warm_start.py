@@ -309,6 +309,23 @@ def test_an_interrupted_imitation_goes_on(
     assert not list(cache.glob(".*"))
 
 
+def test_an_interrupt_while_the_working_folder_is_deleted_is_no_dead_end(
+    chat_model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was left of the folder was no run directory, and each further call refused it."""
+
+    def stop(folder: Path | str, **_: object) -> None:
+        (Path(folder) / "config.json").unlink(missing_ok=True)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", stop)
+        with pytest.raises(KeyboardInterrupt):
+            warm_start(str(chat_model), ENV, SHORT)
+    assert (warm_start(str(chat_model), ENV, SHORT).folder / MANIFEST).exists()
+    assert not list(cache.glob(".running-*"))
+
+
 def test_without_an_expert_or_tasks_it_is_refused(
     chat_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
