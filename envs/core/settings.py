@@ -137,8 +137,9 @@ def check_parts(settings: Any) -> None:
     for name, kind in get_type_hints(type(settings)).items():
         value, several = getattr(settings, name), get_origin(kind) is tuple
         optional = get_origin(kind) in (Union, UnionType)
-        parts = tuple(k for k in (get_args(kind) if several or optional else (kind,)) if k != ...)
-        if not is_dataclass(parts[0]) or (optional and value is None):
+        kinds = get_args(kind) if several or optional else (kind,)
+        parts = tuple(k for k in kinds if isinstance(k, type) and is_dataclass(k))
+        if not parts or (optional and value is None):
             continue
         part = parts[0].__name__
         if several and not (
