@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -82,16 +81,17 @@ class PolicyLoss(Loss):
     def __post_init__(self) -> None:
         check_choices(self)
         check_weights(self, "entropy_coef")
-        for name, kind, example in (
-            ("clip", Callable, "Clip()"),
-            ("aggregate", Callable, "TokenMean()"),
-            ("kl", Kl, "Kl(coef=0.0)"),
-        ):
+        for name, example in (("clip", "Clip()"), ("aggregate", "TokenMean()")):
+            self._check_part(name, example, callable(getattr(self, name)))
+        # classes are the recipe's to refuse
+        self._check_part("kl", "Kl(coef=0.0)", isinstance(self.kl, (Kl, type)))
+
+    def _check_part(self, name: str, example: str, fits: bool) -> None:
+        if not fits:
             part = getattr(self, name)
-            if not isinstance(part, (kind, type)):  # classes are the recipe's to refuse
-                raise BadValueError(
-                    f"PolicyLoss.{name} is {part!r:.100}; expected a part such as {example}."
-                )
+            raise BadValueError(
+                f"PolicyLoss.{name} is {part!r:.100}; expected a part such as {example}."
+            )
 
     @property
     def needs(self) -> frozenset[str]:
