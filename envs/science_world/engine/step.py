@@ -18,7 +18,7 @@ NOTHING_SAID = (
     "Unknown action.  Type 'help' for a list of actions, and 'objects' for a list of possible "
     "object referents. "
 )
-_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 _BLANKS = re.compile(" +")
 _DIGESTED = (
     *("name", "uid", "parent", "kids", "portals", "heat", "state", "fuel", "burning", "burnt"),
