@@ -92,11 +92,11 @@ class Variations(Shared):
         """Return the index that a task id names."""
         name, _, number = task_id.rpartition("/")
         for at, task in enumerate(self.tasks):
-            if find_kind(task).name == name and number.isascii() and number.isdigit():
-                numbers = self._numbers[split][at]
-                if str(int(number)) == number and int(number) in numbers:
+            if find_kind(task).name == name:
+                numbers = list(map(str, self._numbers[split][at]))
+                if number in numbers:
                     first = self._ends[split][at - 1] if at else 0
-                    return first + numbers.index(int(number))
+                    return first + numbers.index(number)
         return None
 
 

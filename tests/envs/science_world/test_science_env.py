@@ -46,7 +46,7 @@ def test_sizes_and_splits_are_the_originals() -> None:
     task = source.task("test", 0)
     assert (task.id, task.payload) == ("boil/21", Variation("1-1", 21))
     assert source.index_of("test", "boil/21") == 0
-    for wrong in ("boil/20", "boil/021", "boil", "boil/x", "broil/21", ""):
+    for wrong in ("boil/20", "boil/021", "boil", "boil/x", "boil/" + "2" * 5000, "broil/21", ""):
         assert source.index_of("test", wrong) is None
 
 
