@@ -22,7 +22,8 @@ _OTHER_SIGN = {"+": "-", "-": "+", "*": "+", "/": "*"}
 class Expert(NoisyExpert):
     """A policy for :class:`MathWord`: the plan's sums one by one, then the answer.
 
-    To a user's problems, which have no plan, it only gives the answer.
+    In its last turn it writes all sums that are left. To a user's problems, which have no plan, it
+    only gives the answer.
 
     Args:
         mistakes: Probability per sum of a wrong one: another sign, or a result that is a little
@@ -39,16 +40,12 @@ class Expert(NoisyExpert):
         problem: Problem = env.episode.task.payload
         if not problem.plan:
             return self._answer_given_problem(env, problem)
-        if not env.in_turns:
-            self._results = []
-            steps = [f"{self._write_step(problem)}." for _ in problem.plan]
-            return " ".join([*steps, env.grammar.write("answer", self._results[-1])])
         if env.episode.turn == 0:
             self._results = []
         if len(self._results) < len(problem.plan) and env.episode.turn + 1 < env.max_turns:
             return env.grammar.write("step", self._write_step(problem))
-        said = self._results[-1] if self._results else problem.answer
-        return env.grammar.write("answer", said)
+        left = [f"{self._write_step(problem)}." for _ in problem.plan[len(self._results) :]]
+        return " ".join([*left, env.grammar.write("answer", self._results[-1])])
 
     def _answer_given_problem(self, env: MathWord, problem: Problem) -> str:
         """A problem without a plan: its answer, or a number beside it by mistake."""

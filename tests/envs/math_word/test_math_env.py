@@ -218,6 +218,20 @@ def test_the_expert_errs_on_request(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [{"max_turns": 2}, {"max_turns": 6, "steps": 6}, {"size": "micro", "max_turns": 2}],
+)
+def test_the_expert_works_out_what_is_left_in_its_last_turn(settings: dict[str, Any]) -> None:
+    env = world(**settings)
+    player = env.expert()
+    for index in range(20):
+        observation, info = env.reset(seed=index, options={"split": "dev", "task": index})
+        while info["status"] == "running":
+            observation, _, _, _, info = env.step(player(env, observation, info))
+        assert info["status"] == "solved"
+
+
+@pytest.mark.parametrize(
     ("settings", "reason"),
     [
         ({"size": "tiny"}, "unknown size 'tiny'"),
