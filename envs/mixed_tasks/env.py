@@ -18,7 +18,7 @@ from ..core.spaces import Utf8Text
 from ..core.tasks import Task
 from .source import MixedSource
 
-Members = Mapping[str, float] | Sequence[Sequence[Any]]
+Members = Mapping[str, float] | Sequence[Any]
 """What the setting ``members`` takes."""
 DEFAULT: Mapping[str, float] = {"Retail-v0": 1, "MathWord-v0": 1}
 SIZES = ("full", "micro")

@@ -126,6 +126,7 @@ UNEVEN = [["Password-v0", {}, 1e-9], ["MathWord-v0", {"size": "micro"}, 1]]
         ({"MathWord-v0": True}, BadValueError, "expected a number"),
         ({}, BadValueError, "members is empty"),
         ("MathWord-v0", BadValueError, "members is 'MathWord-v0'; expected"),
+        (["MathWord-v0"], BadValueError, r"a member is 'MathWord-v0'; expected {id: weight}"),
         ([["MathWord-v0", 1]], BadValueError, "a member is"),
         ([["MathWord-v0", 1, 1]], BadValueError, "a member is"),
         ([["MathWord-v0", {"stepz": 1}, 1]], UnknownNameError, "Did you mean 'steps'"),
