@@ -259,8 +259,8 @@ def _make_error(what: str) -> BadValueError:
 def _make_member(env_id: str, settings: dict[str, Any], size: str | None) -> TextEnv[Any, Any]:
     if size is not None and size not in SIZES:
         raise BadValueError(f"MixedTasks: size is {size!r}; expected {' or '.join(SIZES)}.")
-    takes_size = size in find_environment(env_id).sizes and not {"size", "data"} & set(settings)
-    if size is not None and takes_size:
+    sized = not {"size", "data", "games"}.isdisjoint(settings)
+    if size in find_environment(env_id).sizes and not sized:
         settings = {"size": size, **settings}
     env = gym.make(env_id, **settings).unwrapped
     if isinstance(env, MixedTasks):

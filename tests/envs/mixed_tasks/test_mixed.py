@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from helpers.household import DATA
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,6 +143,11 @@ def test_bad_members_are_refused(members: Any, error: type[Exception], reason: s
 def test_an_unknown_size_is_refused() -> None:
     with pytest.raises(BadValueError, match="size is 'tiny'; expected full or micro"):
         mixed({"MathWord-v0": 1}, size="tiny")
+
+
+def test_games_of_a_member_s_own_have_no_size() -> None:
+    members = [["Household-v0", {"games": str(DATA / "games")}, 1], ["Keys-v0", {}, 1]]
+    assert mixed(members, size="micro").members["Household"].max_turns == 50
 
 
 def test_one_id_twice_has_two_names() -> None:
