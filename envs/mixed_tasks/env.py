@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -274,7 +275,7 @@ def _make_member(env_id: str, settings: dict[str, Any], size: str | None) -> Tex
 
 def _name_member(env_id: str, taken: Mapping[str, Any]) -> str:
     """Return the id without its version; numbered from the second of the same id on."""
-    name = env_id.rpartition("/")[2].rpartition("-v")[0]
+    name = re.sub(r"-v\d+$", "", env_id.rpartition("/")[2])
     number = 1
     while (found := name if number == 1 else f"{name}.{number}") in taken:
         number += 1

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.algos.rollouts.task_order import step_starts
-from turngym.envs import check_text_env, fork
+from turngym.envs import EnvironmentSpec, check_text_env, fork, register_environment
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.tasks import get_split_blocks
 from turngym.envs.diagnostic.common import ListedTasks
@@ -148,6 +148,19 @@ def test_an_unknown_size_is_refused() -> None:
 def test_games_of_a_member_s_own_have_no_size() -> None:
     members = [["Household-v0", {"games": str(DATA / "games")}, 1], ["Keys-v0", {}, 1]]
     assert mixed(members, size="micro").members["Household"].max_turns == 50
+
+
+def test_an_id_without_a_version_names_its_member() -> None:
+    register_environment(
+        EnvironmentSpec(
+            id="Unversioned",
+            entry_point="helpers.guess_worlds:Guess",
+            summary="guess a letter",
+            hidden=True,
+        )
+    )
+    env = mixed({"Unversioned": 1, "Keys-v0": 1})
+    assert list(env.members) == ["Unversioned", "Keys"]
 
 
 def test_one_id_twice_has_two_names() -> None:
