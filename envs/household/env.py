@@ -24,6 +24,8 @@ from .engine.wording import EDITIONS, RELEASE, SHORT, Wording
 SIZES = ("full", "micro")
 MAX_STEPS = {"full": 50, "micro": 25}
 MAX_CHARS = 20_000
+REPEATED_CHARS = 1_200
+"""Of a command and its answer that observations repeat."""
 TYPE_NAMES: Mapping[str, str] = dict(
     zip(("simple", "light", "clean", "heat", "cool", "two"), TASK_TYPES, strict=True)
 )
@@ -149,7 +151,7 @@ class Household(TextEnv[HouseholdState, Game]):
         super().__init__(
             source=source,
             max_turns=steps,
-            max_chars=MAX_CHARS,
+            max_chars=MAX_CHARS + REPEATED_CHARS * self.history,
             reward_range=(self.step_reward * steps, 1.0),
             render_mode=render_mode,
         )

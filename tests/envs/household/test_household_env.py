@@ -268,6 +268,15 @@ def test_admissible_commands_and_history_are_shown_on_request() -> None:
     assert fork(env).step("look")[0] == env.step("look")[0]
 
 
+def test_an_observation_with_the_longest_history_is_in_its_space() -> None:
+    env = make(history=100, admissible=True, max_steps=101)
+    start(env)
+    for command in ["look", *["help"] * 100]:
+        observation = env.step(command)[0]
+    assert observation.count("> help") == 100
+    assert env.observation_space.contains(observation)
+
+
 def test_steps_may_cost() -> None:
     env = make(size="micro", step_reward=-0.05)
     info = solve(env, env.expert(), "train", 0)
