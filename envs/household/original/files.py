@@ -110,6 +110,8 @@ def _read_packed(path: Path) -> Iterator[GameFile]:
     data = _load(path)
     if isinstance(data, dict):
         return  # of the shared texts, which we do not need
+    if not isinstance(data, list):
+        raise DataError(f"{path}: holds a {type(data).__name__}; expected a list of games.")
     for place, row in enumerate(data):
         where = f"{path}, game {place}"
         yield _make(row, where, str(row.get("path", "")) if isinstance(row, dict) else "")

@@ -77,3 +77,6 @@ def test_what_is_no_game_is_refused(tmp_path: Path) -> None:
     pack.write_text("[")
     with pytest.raises(DataError, match="cannot be read"):
         list(read_game_files(pack))
+    pack.write_text("3")
+    with pytest.raises(DataError, match="holds a int; expected a list of games"):
+        list(read_game_files(pack))
