@@ -156,6 +156,10 @@ class GameFiles(Shared):
     Args:
         place: The folder or packed file.
         kinds: Kinds of tasks that are played.
+
+    Raises:
+        BadValueError: There is no game that can be played.
+        DataError: A file is no game, or two games have one path.
     """
 
     def __init__(self, place: str, kinds: tuple[str, ...]) -> None:
@@ -163,7 +167,14 @@ class GameFiles(Shared):
         self.left_out: dict[str, str] = {}
         self._games: dict[str, list[GameFile]] = {}
         self._compiled: dict[str, Game] = {}
+        paths: set[str] = set()
         for game in read_game_files(place):
+            if game.path in paths:
+                raise DataError(
+                    f"{place}: {game.path} comes twice; expected every game once, since its path "
+                    "names it. Is a pack there beside a copy of it?"
+                )
+            paths.add(game.path)
             if game.refused:
                 self.left_out[game.path] = game.refused
             elif game.kind in kinds:
@@ -208,6 +219,6 @@ def load_game_files(place: str, kinds: tuple[str, ...]) -> GameFiles:
 
     Raises:
         BadValueError: There is no game that can be played.
-        DataError: A file is no game.
+        DataError: A file is no game, or two games have one path.
     """
     return GameFiles(place, kinds)

@@ -80,3 +80,10 @@ def test_what_is_no_game_is_refused(tmp_path: Path) -> None:
     pack.write_text("3")
     with pytest.raises(DataError, match="holds a int; expected a list of games"):
         list(read_game_files(pack))
+
+
+def test_two_games_of_one_path_are_refused(tmp_path: Path) -> None:
+    for name in ("games.json", "copy.json"):
+        (tmp_path / name).write_text(json.dumps(rows()))
+    with pytest.raises(DataError, match="comes twice; expected every game once"):
+        GameFiles(str(tmp_path), TASK_TYPES)
