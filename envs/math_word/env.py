@@ -224,12 +224,11 @@ def _judge_step(state: MathState, problem: Problem, said: str) -> Verdict:
     if found and not found[-1][0]:
         return -1
     results: list[Fraction] = [result for holds, result in found[-REACHING:] if holds]
-    fresh = [
-        i
-        for i, step in enumerate(problem.plan)
-        if i not in state.reached and Fraction(step.value) in results
-    ]
-    state.reached += tuple(fresh)
+    fresh: dict[Fraction, int] = {}  # of equal results the first that is left, as each has its sum
+    for i, step in enumerate(problem.plan):
+        if i not in state.reached and (value := Fraction(step.value)) in results:
+            fresh.setdefault(value, i)
+    state.reached += tuple(fresh.values())
     return 1 if fresh and all(holds for holds, _ in found) else 0
 
 

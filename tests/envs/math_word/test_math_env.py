@@ -166,6 +166,13 @@ def test_a_right_step_after_a_taken_back_sum_counts_from_the_next_time() -> None
     assert info["metrics"]["answered"] == 0
 
 
+def test_each_of_two_equal_results_is_reached_by_a_sum_of_its_own() -> None:
+    env = at("6, half of it?", "3", ("6 / 2", "3"), ("6 - #0", "3"), max_turns=5)
+    for said, verdict in (("6 / 2 = 3", 1), ("6 - 3 = 3", 1), ("6 - 3 = 3", 0)):
+        assert env.step(f"<step> {said} </step>")[4]["verdict"] == verdict
+    assert env.episode.state.reached == (0, 1)
+
+
 def test_a_list_of_numbers_reaches_nothing() -> None:
     """Neither ``7 = 7`` nor a sum for every number: only the last three sums of a step count."""
     for form in ("{n} = {n}", "1 * {n} = {n}", "{n}% = {n}"):
