@@ -19,13 +19,28 @@ def serve_one_by_one(played: Generator[Call, Any, Outcome]) -> Outcome:
     reply: Any = None
     while True:
         try:
-            call = played.throw(reply) if isinstance(reply, EnvFault) else played.send(reply)
+            call = _take_call(played, reply)
         except StopIteration as done:
             return done.value
         try:
             reply = serve(call.serve, [call.request])[0]
         except EnvFault as fault:
             reply = fault
+
+
+def _take_call(played: Generator[Call, Any, Outcome], reply: Any) -> Call:
+    """Return the next call of an environment's generator.
+
+    Raises:
+        TypeError: It yields something else.
+    """
+    call = played.throw(reply) if isinstance(reply, EnvFault) else played.send(reply)
+    if not isinstance(call, Call):
+        raise TypeError(
+            f"{getattr(played, '__qualname__', played)!s} yielded a {type(call).__name__}; "
+            "expected a Call, whose reply it receives."
+        )
+    return call
 
 
 def serve(server: Server, requests: list[Any]) -> Sequence[Any]:
@@ -49,7 +64,7 @@ def forward_calls(played: Generator[Call, Any, Outcome]) -> Generator[Call, Any,
     reply: Any = None
     while True:
         try:
-            call = played.throw(reply) if isinstance(reply, EnvFault) else played.send(reply)
+            call = _take_call(played, reply)
         except StopIteration as done:
             return done.value
         reply = yield call

@@ -217,6 +217,17 @@ def test_play_must_give_an_outcome() -> None:
         started(Nothing).step("")
 
 
+def test_play_must_yield_calls() -> None:
+    class Asks(Guess):
+        def play(self, episode, action):
+            yield "how far?"
+
+    with pytest.raises(TypeError, match=r"Asks\.play yielded a str; expected a Call"):
+        started(Asks).step("")
+    with pytest.raises(TypeError, match=r"Asks\.play yielded a str; expected a Call"):
+        next(started(Asks).open_step(""))
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, None, "much", np.float32("nan"), 10**400])
 @pytest.mark.parametrize("at_limit", [False, True])
 def test_a_reward_that_is_no_finite_number_is_a_broken_grader(value: Any, at_limit: bool) -> None:
