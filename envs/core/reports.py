@@ -16,6 +16,8 @@ from .episode import Outcome
 from .errors import EnvFault
 
 _PLAIN = (str, int, float, bool, type(None))
+OF_EVERY_EPISODE = ("success", "return", "turns", "invalid_actions")
+"""Metrics that every environment has, by what happened."""
 _STATUSES = ("running", "solved", "failed", "truncated")
 
 
@@ -74,7 +76,7 @@ def finite_metrics(metrics: Mapping[str, Any], where: Where) -> dict[str, float]
         where: The environment and its task.
 
     Raises:
-        TypeError: They have no names.
+        TypeError: They have no names, or one that every environment has.
         EnvFault: One is no finite number.
     """
     if not isinstance(metrics, Mapping):
@@ -82,6 +84,12 @@ def finite_metrics(metrics: Mapping[str, Any], where: Where) -> dict[str, float]
             f"{where()}: metrics() is {metrics!r:.200}; expected numbers by name, such as "
             "{'em': 1.0}."
         )
+    for name in OF_EVERY_EPISODE:
+        if name in metrics:
+            raise TypeError(
+                f"{where()}: metrics() has {name!r}, which every environment has by its episodes' "
+                "ends and rewards; expected another name."
+            )
     return _read_finite(metrics, "metrics()[{!r}]", "metric", where)
 
 

@@ -151,6 +151,17 @@ def test_a_metric_that_is_no_finite_number_is_a_broken_grader(value: Any) -> Non
     assert "expected a finite number" in observation
 
 
+@pytest.mark.parametrize("name", ["success", "return", "turns", "invalid_actions"])
+def test_metrics_of_every_environment_are_no_environment_s_own(name: str) -> None:
+    class Measured(Guess):
+        def metrics(self, episode):
+            return {"guesses": 1.0, name: 0.3}
+
+    env = started(Measured)
+    with pytest.raises(TypeError, match=rf"Measured, task dev/3: metrics\(\) has '{name}'"):
+        env.step(RIGHT)
+
+
 def test_debug_info_that_is_no_json_data_is_named_where_it_is_taken() -> None:
     said: list[Any] = [{}]
 
