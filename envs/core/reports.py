@@ -150,8 +150,14 @@ def json_debug_info(info: Mapping[str, Any], where: Where) -> dict[str, Any]:
         where: The environment and its task.
 
     Raises:
+        TypeError: It has no names.
         EnvFault: Something in it cannot be written.
     """
+    if not isinstance(info, Mapping):
+        raise TypeError(
+            f"{where()}: debug_info() is {info!r:.200}; expected data by name, such as "
+            "{'room': 3}."
+        )
     if not info:
         return {}
     found = dict(info)

@@ -186,6 +186,18 @@ def test_debug_info_that_is_no_json_data_is_named_where_it_is_taken() -> None:
         assert str(caught.value).startswith(f"{place}{where}; expected JSON data")
 
 
+def test_debug_info_has_names() -> None:
+    class Says(Guess):
+        def debug_info(self, episode):
+            return [1]
+
+    env = started(Says)
+    with pytest.raises(
+        TypeError, match=r"Says, task dev/3: debug_info\(\) is \[1\]; expected data"
+    ):
+        env.take_debug_info(env.episode)
+
+
 def test_a_fault_at_the_limit_takes_the_reward_back() -> None:
     class Breaks(Guess):
         def judge(self, episode, number):
