@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from ..core.errors import EnvFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,23 @@ class Selector(Protocol):
             EnvFault: The selector is broken.
         """
         ...
+
+
+def check_probabilities(given: Any, count: int, who: str) -> list[float]:
+    """Return what a selector gave for ``count`` papers; ``who`` is its name, for errors.
+
+    Raises:
+        EnvFault: Not one number from 0 to 1 per paper.
+    """
+    try:
+        scores = [float(score) for score in given]
+    except (TypeError, ValueError):
+        scores = []
+    if len(scores) != count or not all(0.0 <= score <= 1.0 for score in scores):
+        raise EnvFault(
+            f"{who} gave {given!r:.200} for {count} papers; expected as many numbers from 0 to 1."
+        )
+    return scores
 
 
 def make_title_key(title: str) -> str:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...core.episode import Call
-from ..papers import Judged, Library, Paper, Request, Search, Selector, make_title_key
+from ..papers import (
+    Judged,
+    Library,
+    Paper,
+    Request,
+    Search,
+    Selector,
+    check_probabilities,
+    make_title_key,
+)
 from ..scores import select_rewarded
 from .grammar import Move, SessionKind, read_action, read_session
 from .rules import Rules
@@ -39,9 +48,14 @@ class JudgePapers:
     selector: Selector
 
     def __call__(self, requests: Sequence[Sequence[Judged]]) -> list[list[float]]:
-        """Probabilities for each request, in its order."""
+        """Probabilities for each request, in its order.
+
+        Raises:
+            EnvFault: The selector is broken.
+        """
         flat = [judged for request in requests for judged in request]
-        scores = iter(self.selector.probabilities(flat))
+        given = self.selector.probabilities(flat)
+        scores = iter(check_probabilities(given, len(flat), "PaperCrawler: the selector"))
         return [[next(scores) for _ in request] for request in requests]
 
 

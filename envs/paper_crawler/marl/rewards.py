@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from ...core.errors import BadValueError, EnvFault, UnknownNameError
+from ...core.errors import BadValueError, UnknownNameError
 from ...core.settings import check_number
 from ..crawl.rules import Label
-from ..papers import Judged, Request, Selector
+from ..papers import Judged, Request, Selector, check_probabilities
 from .decisions import Decision
 
 RewardSelector = Literal["frozen", "ema", "live"]
@@ -86,13 +86,7 @@ class CheckedSelector:
             EnvFault: Not one number per paper, or not from 0 to 1.
         """
         ask: Any = getattr(self._judge, "probabilities", self._judge)
-        scores = [float(score) for score in ask(judged)]
-        if len(scores) != len(judged) or not all(0.0 <= score <= 1.0 for score in scores):
-            raise EnvFault(
-                f"{_WHERE}: slow_selector gave {scores} for {len(judged)} papers; expected as "
-                "many numbers from 0 to 1."
-            )
-        return scores
+        return check_probabilities(ask(judged), len(judged), f"{_WHERE}: slow_selector")
 
 
 @dataclass(frozen=True)
@@ -132,6 +126,11 @@ def make_guard(mode: RewardSelector, own: Selector, slow: Judge | None, label: L
         raise BadValueError(
             f"{_WHERE}: slow_selector was given, but reward_selector={mode!r} does not ask it; "
             "set reward_selector='ema', or leave slow_selector out."
+        )
+    if slow is not None and not callable(getattr(slow, "probabilities", slow)):
+        raise BadValueError(
+            f"{_WHERE}: slow_selector is {slow!r:.100}; expected a callable from a list of "
+            "(request, paper) to probabilities, or a Selector."
         )
     if slow is None and mode == "ema":
         raise BadValueError(

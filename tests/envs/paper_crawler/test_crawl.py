@@ -42,6 +42,17 @@ def test_example_four_with_annotated_labels_only():
     assert [a["reward"] for a in info["crawl"]["actions"]] == pytest.approx([1.4, 1.4, -0.1, 0.0])
 
 
+@pytest.mark.parametrize("scores", [[0.5], [0.5] * 3, [float("nan"), 0.5], [93, 2], None])
+def test_a_selector_that_answers_nonsense_breaks_the_episode(scores):
+    shelf, table, request = example_four()
+    table.probabilities = lambda judged: scores
+    env = crawler(shelf, table, request)
+    env.reset(seed=0)
+    shown, *_, info = env.step("[Search] start [StopSearch]")
+    assert info["status"] == "env_error"
+    assert f"the selector gave {scores} for 2 papers" in shown
+
+
 def test_the_source_and_later_papers_are_never_found():
     shelf = Shelf(
         [

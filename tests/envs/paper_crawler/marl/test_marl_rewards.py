@@ -42,7 +42,7 @@ def test_ema_pays_by_the_copy_that_its_trainer_updates():
     assert pays(env, "True", "True", "True") == [1.5, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("scores", [[], [0.5, 2.0], [float("nan"), 0.5]])
+@pytest.mark.parametrize("scores", [[], [0.5, 2.0], [float("nan"), 0.5], None, ["a", "b"]])
 def test_a_slow_selector_that_answers_nonsense_breaks_the_episode(scores):
     world = ground(example_four())
     env = aec_env(**world, reward_selector="ema", slow_selector=lambda asked: scores)
@@ -90,6 +90,7 @@ def test_all_relevant_papers_count_for_the_selector_where_they_are_known():
     [
         ({"reward_selector": "ema"}, "only its trainer can keep that copy"),
         ({"slow_selector": Table({})}, "reward_selector='frozen' does not ask it"),
+        ({"reward_selector": "ema", "slow_selector": 0.5}, "slow_selector is 0.5"),
         ({"reward_selector": "live", "label": "annotated"}, "labels alone pay"),
         (
             {"reward_selector": "ema", "slow_selector": Table({}), "label": "annotated"},
