@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from ...core.errors import EnvFault
+from ...core.errors import BadValueError, EnvFault
 
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORDS = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
@@ -51,7 +51,12 @@ class Batched:
     retriever: Retriever
 
     def __call__(self, requests: Sequence[Query]) -> list[list[Hit]]:
-        """Return one list of hits per request; requests with equal ``k`` are served together."""
+        """Return one list of hits per request; requests with equal ``k`` are served together.
+
+        Raises:
+            EnvFault: The retriever failed.
+            BadValueError: It answers something else than lists of hits.
+        """
         sizes = {request.k for request in requests}
         if len(sizes) == 1:
             return self._search([request.text for request in requests], sizes.pop())
@@ -65,9 +70,30 @@ class Batched:
 
     def _search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         try:
-            return self.retriever.search(queries, k)
+            found = self.retriever.search(queries, k)
         except OSError as fault:  # what files and networks raise
             raise EnvFault(f"the retriever failed: {fault}") from fault
+        if not _fits(found, len(queries), k):
+            raise BadValueError(
+                f"{type(self.retriever).__name__}.search gave {found!r:.200} for {len(queries)} "
+                f"queries and k={k}; expected a list per query of at most k Hit(id, title, text, "
+                "score)."
+            )
+        return found
+
+
+def _fits(found: Any, count: int, k: int) -> bool:
+    """Tell whether an answer is a list per query of at most ``k`` hits with texts."""
+    return (
+        isinstance(found, (list, tuple))
+        and len(found) == count
+        and all(isinstance(hits, (list, tuple)) and len(hits) <= k for hits in found)
+        and all(
+            isinstance(hit, Hit) and isinstance(hit.title, str) and isinstance(hit.text, str)
+            for hits in found
+            for hit in hits
+        )
+    )
 
 
 def words(text: str) -> list[str]:

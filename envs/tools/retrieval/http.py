@@ -177,7 +177,9 @@ def as_retriever(given: Any, settings: Mapping[str, Any] | None = None) -> Any:
             f"retriever_settings={settings!r} belong to a server, but retriever is {came}; "
             "expected its address, as in retriever='http://localhost:8000'."
         )
-    if given is not None and not callable(getattr(given, "search", None)):
+    if isinstance(given, type) or (
+        given is not None and not callable(getattr(given, "search", None))
+    ):
         raise BadValueError(
             f"retriever is {given!r}; expected the address of a server, as in "
             "'http://localhost:8000', or an object with a method search(queries, k)."

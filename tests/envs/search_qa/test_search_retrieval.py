@@ -2,6 +2,7 @@ import pickle
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,6 +115,26 @@ def test_a_broken_retriever_is_a_fault_of_the_world() -> None:
 
     with pytest.raises(EnvFault, match="refused"):
         Batched(Down())([Query("a", 1)])
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        [],
+        [Hit("1", "t", "x", 1.0)],
+        [[{"id": "1"}]],
+        [[Hit("1", None, None, 1.0)]],  # type: ignore[arg-type]
+        [[Hit(str(i), "t", "x", 1.0) for i in range(4)]],
+    ],
+)
+def test_a_retriever_that_answers_something_else_is_named(found: Any) -> None:
+    class Own:
+        def search(self, queries: Sequence[str], k: int) -> Any:
+            return found
+
+    with pytest.raises(BadValueError, match=r"Own\.search gave .* for 1 queries and k=3"):
+        Batched(Own())([Query("a", 3)])
 
 
 @given(st.lists(st.text()))

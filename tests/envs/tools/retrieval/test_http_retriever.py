@@ -262,8 +262,9 @@ def test_as_a_setting(stock: Stock) -> None:
     for given, settings in ((None, {"attempts": 2}), (stock.url, 5), (stock.url, {"url": "x"})):
         with pytest.raises(BadValueError, match="retriever_settings"):
             as_retriever(given, settings)  # type: ignore[arg-type]
-    with pytest.raises(BadValueError, match="expected the address"):
-        as_retriever(7)
+    for given in (7, HttpRetriever):
+        with pytest.raises(BadValueError, match="expected the address"):
+            as_retriever(given)
 
 
 # ---------------------------------------------------------------- in SearchQA
