@@ -8,7 +8,7 @@ format.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -20,6 +20,7 @@ from ...envs.core.settings import check_integer, check_number
 from ...envs.core.tasks import ENDLESS, get_split_size
 from ...envs.paper_crawler.papers import Judged, Paper, Request, Search
 from ...envs.paper_crawler.prompts import PROMPTS
+from ...envs.utils.file_rows import read_rows as read_json_lines
 
 _REASON = "Reason:"
 
@@ -64,26 +65,18 @@ def read_rows(path: Path | str) -> list[SelectorRow]:
     place = Path(path)
     if not place.is_file():
         raise DataError(f"{place}: no such file; expected JSON lines of selector rows.")
-    rows: list[SelectorRow] = []
-    with place.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                rows.append(_row(line, f"{place}, line {number}"))
+    rows = [_row(found, where) for where, found in read_json_lines(place)]
     if not rows:
         raise DataError(f"{place}: no row; expected JSON lines of selector rows.")
     return rows
 
 
-def _row(line: str, where: str) -> SelectorRow:
-    try:
-        found: Any = json.loads(line)
-    except ValueError as fault:
-        raise DataError(f"{where}: not JSON ({fault}).") from fault
-    messages: Any = found.get("messages") if isinstance(found, dict) else None
+def _row(found: Mapping[str, Any], where: str) -> SelectorRow:
+    messages = found.get("messages")
     if not isinstance(messages, list) or [_role(m) for m in messages] != ["user", "assistant"]:
         raise DataError(
             f"{where}: expected {{'messages': [a user's, an assistant's]}}, each with role and "
-            f"content; got {line.strip()[:80]!r}."
+            f"content; got {str(found)[:80]!r}."
         )
     answer = messages[1]["content"].strip()
     verdict, _, rest = answer.partition("\n")

@@ -42,15 +42,15 @@ def line(user="q", said="True\nReason: r", roles=("user", "assistant")):
     ("text", "said"),
     [
         ("", "no row"),
-        ("{", "line 1: not JSON"),
-        ("\n[1]", "line 2: expected"),
-        ('{"messages": 3}', "line 1: expected"),
-        ('{"messages": ["a", "b"]}', "line 1: expected"),
-        (line(roles=("assistant", "user")), "line 1: expected"),
-        (line(said=None), "line 1: expected"),
+        ("{", ":1: not JSON"),
+        ("\n[1]", ":2: a list; expected"),
+        ('{"messages": 3}', ":1: expected"),
+        ('{"messages": ["a", "b"]}', ":1: expected"),
+        (line(roles=("assistant", "user")), ":1: expected"),
+        (line(said=None), ":1: expected"),
         (
             line() + "\n" + line(said="Yes\nReason: r"),
-            "line 2: the assistant's first line is 'Yes'",
+            ":2: the assistant's first line is 'Yes'",
         ),
         (line(said="Trueish"), "expected True or False"),
     ],
@@ -59,6 +59,17 @@ def test_bad_lines(tmp_path, text, said):
     path = tmp_path / "rows.jsonl"
     path.write_text(text)
     with pytest.raises(DataError, match=said):
+        read_rows(path)
+
+
+def test_how_a_file_is_written_changes_no_word(tmp_path):
+    """Letters of another encoding were replaced, and trained on."""
+    path = tmp_path / "rows.jsonl"
+    text = line(user="CAFE?").replace("CAFE", "Caf\u00e9")
+    path.write_text(text, encoding="utf-8-sig")
+    assert read_rows(path)[0].prompt == "Caf\u00e9?"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(DataError, match=":1: not UTF-8"):
         read_rows(path)
 
 
