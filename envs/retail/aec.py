@@ -70,7 +70,8 @@ class RetailAEC(AECEnv):
     """A customer with a brief that only they see, and an assistant with the shop's tools.
 
     The customer speaks first. The assistant's tool calls are answered at once, its messages go to
-    the customer; the customer ends the talk with a token. Both get 1 for a success: the right
+    the customer; the customer ends the talk with a token, and says nothing ("...") with a text that
+    is empty, too long or no valid UTF-8. Both get 1 for a success: the right
     records changed in the right way, and all that was asked for was told.
 
     Args:
@@ -94,7 +95,8 @@ class RetailAEC(AECEnv):
         self.possible_agents = [ASSISTANT, CUSTOMER]
         space = self.inner.observation_space.max_chars
         self._spaces = {agent: Utf8Text(space) for agent in self.possible_agents}
-        self._actions = {agent: Utf8Text(space) for agent in self.possible_agents}
+        heard = space - len("Customer: \n")  # what the assistant sees stands around the words
+        self._actions = {ASSISTANT: Utf8Text(space), CUSTOMER: Utf8Text(heard)}
         self.agents: list[str] = []
         self.agent_selection = CUSTOMER
         self._seen: dict[str, str] = {}
@@ -192,7 +194,8 @@ class RetailAEC(AECEnv):
         return self.fork()
 
     def _act_as_customer(self, words: str) -> None:
-        self.external.words = " ".join(words.split()) or "..."
+        readable = self._actions[CUSTOMER].contains(words)
+        self.external.words = (" ".join(words.split()) if readable else "") or "..."
         if self._begun:
             self._step_env(self._waiting)
         else:

@@ -256,3 +256,20 @@ def test_a_message_that_cannot_be_read_is_the_assistant_s_mistake(message: str) 
     env.step("What is your email?")
     env.step("It is mine.")
     assert env.observe(ASSISTANT) == "Customer: It is mine.\n"
+
+
+@pytest.mark.parametrize("words", ["\ud800", "x" * 100_000], ids=["surrogate", "long"])
+def test_words_that_cannot_be_read_are_none(words: str) -> None:
+    """They stood in the assistant's observation, outside its space."""
+    pytest.importorskip("pettingzoo")
+    from turngym.envs.retail.aec import ASSISTANT, CUSTOMER, RetailAEC
+
+    env = RetailAEC(size="micro")
+    env.reset(seed=1, options={"split": "dev", "task": 0})
+    longest = env.action_space(CUSTOMER).max_chars
+    assert not env.action_space(CUSTOMER).contains(words)
+    env.step(words)
+    assert env.observe(ASSISTANT) == "Customer: ...\n"
+    env.step("What is your email?")
+    env.step("x" * longest)
+    assert env.observation_space(ASSISTANT).contains(str(env.observe(ASSISTANT)))
