@@ -184,8 +184,8 @@ def build_engine(
 
     Raises:
         UnknownNameError: No engine has this name.
-        BadValueError: A model that the engine cannot sample from, or an engine that cannot follow
-            a learner.
+        BadValueError: A model that the engine cannot sample from, an engine that cannot follow a
+            learner, or an entry point that is not there.
         MissingExtraError: The engine's package is not installed.
     """
     row = settings.row()
@@ -210,6 +210,13 @@ def build_engine(
         cuda_graphs=settings.cuda_graphs,
         own=None if row.settings is None else getattr(settings, settings.engine),
     )
-    engine = resolve_name(row.entry_point)(source)
+    try:
+        build = resolve_name(row.entry_point)
+    except (AttributeError, ImportError) as fault:
+        raise BadValueError(
+            f"engine: the entry point of {settings.engine!r}, {row.entry_point!r}, cannot be "
+            f"loaded ({fault}); expected a function that makes an engine of an EngineSource."
+        ) from fault
+    engine = build(source)
     check_engine(engine, row.entry_point)
     return engine

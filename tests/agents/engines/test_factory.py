@@ -95,6 +95,14 @@ def test_what_is_no_engine_is_named(made: str, reason: str) -> None:
         build_engine("model", None, EngineSettings(engine="mine"))
 
 
+@pytest.mark.parametrize("place", [f"{__name__}:make_clas", "no_such_module:build"])
+@pytest.mark.usefixtures("table")
+def test_an_entry_point_that_is_not_there_is_named(place: str) -> None:
+    register_engine("mine", EngineRow(about="mine", entry_point=place))
+    with pytest.raises(BadValueError, match=f"entry point of 'mine', '{place}', cannot be loaded"):
+        build_engine("model", None, EngineSettings(engine="mine"))
+
+
 @pytest.mark.usefixtures("table")
 def test_a_row_is_a_row_with_the_name_of_a_function() -> None:
     with pytest.raises(BadValueError, match=r"row of 'mine' is \{\}; expected EngineRow"):
