@@ -79,7 +79,7 @@ def read_pairs(path: Path | str) -> list[Pair]:
     """
     place = Path(path)
     try:
-        text = place.read_text(encoding="utf-8")
+        text = place.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as fault:
         raise DataError(f"{place}: cannot be read ({fault}); expected a file of pairs.") from fault
     if text.lstrip().startswith("["):

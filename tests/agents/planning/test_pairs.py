@@ -62,7 +62,7 @@ def test_files_come_back(
     assert read_pairs(path) == pairs
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     assert [row["preference"] for row in rows] == [2, 1]
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path.write_text(json.dumps(rows), encoding="utf-8-sig")  # as some editors save it
     assert read_pairs(path) == pairs
 
 
