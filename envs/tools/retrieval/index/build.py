@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -233,10 +234,15 @@ def _scan(plan: BuildPlan, block: int) -> list[Path]:
     folder = plan.out / "parts"
     folder.mkdir(exist_ok=True)
     for path in plan.list_parts():
-        with np.load(path) as part:
-            place, line = int(part["end"]), int(part["line"])
-            if postings is not None:
-                postings.restore({k: part[k] for k in ("words.bytes", "words.ends")})
+        try:
+            with np.load(path) as part:
+                place, line = int(part["end"]), int(part["line"])
+                if postings is not None:
+                    postings.restore({k: part[k] for k in ("words.bytes", "words.ends")})
+        except (OSError, ValueError, EOFError, KeyError, BadZipFile) as error:
+            raise DataError(
+                f"{path}: cannot be read ({error}); build the index again with --overwrite."
+            ) from None
         parts.append(path)
     for rows in _read_blocks(plan.corpus, place, line, block):
         path = folder / f"{len(parts):05d}.npz"

@@ -185,6 +185,13 @@ def test_a_full_disk_keeps_what_is_finished(
     assert len(list((tmp_path / "out" / "parts").iterdir())) == 2
     with pytest.raises(DataError, match="not finished"):
         open_index(tmp_path / "out")
+    part = tmp_path / "out" / "parts" / "00001.npz"
+    whole = part.read_bytes()
+    for damaged in (b"", whole[:50], whole[:-50]):
+        part.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"00001.npz: cannot be read .* with --overwrite"):
+            build_index(corpus, tmp_path / "out", block=4)
+    part.write_bytes(whole)
     calls.extend([Path()] * 3)
     assert build_index(corpus, tmp_path / "out", block=4).passages == 25
     assert len(calls) == 3 + 3 + 5
