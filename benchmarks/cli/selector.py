@@ -203,12 +203,13 @@ def evaluate(action: Eval) -> None:
     folder = Path(action.folder).expanduser()
     from ...agents.paper_selector.model import open_selector
 
+    asked = replace(
+        SELECTOR_FILE.read(folder, SelectorSettings()),
+        **given(action, "probability", "threshold"),
+    )
     selector = open_selector(
-        action.folder,
-        replace(
-            SELECTOR_FILE.read(folder, SelectorSettings()),
-            **given(action, "probability", "threshold"),
-        ),
+        model_path(action.folder, (), "model"),
+        asked,
         batch=action.batch,
         device=action.device,
         dtype=action.dtype,

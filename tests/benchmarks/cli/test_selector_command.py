@@ -73,6 +73,7 @@ def test_train_and_score(tmp_path: Path, rows: str, capsys: pytest.CaptureFixtur
         (["train", "--out", "OUT", "--env.sise", "micro"], "Did you mean 'size'"),
         (["train", "--out", "OUT", "--data", "ROWS"], "papers is missing"),
         (["eval", "OUT/none", "--rows", "ROWS"], "no such folder"),
+        (["eval", "none", "--rows", "ROWS"], "unknown model 'none'"),
         (["eval", "OUT/none", "--rows", "ROWS", "--threshold", "2"], "threshold is 2"),
     ],
 )
