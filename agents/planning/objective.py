@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_number
 from .trajectory import Attempt, Trajectory
 
 Feature = Callable[[Attempt], float]
@@ -34,7 +35,12 @@ class Term(NamedTuple):
 
 
 def length_penalty(weight: float) -> Term:
-    """Takes off ``weight`` per action."""
+    """Takes off ``weight`` per action.
+
+    Raises:
+        BadValueError: The weight is no finite number.
+    """
+    check_number("weight", weight, "length penalty")
     return Term(-weight, lambda attempt: float(len(attempt.trajectory.moves)))
 
 
@@ -42,8 +48,9 @@ def price_penalty(weight: float, price: Feature, scale: float = 1.0) -> Term:
     """Takes off ``weight * price / scale``.
 
     Raises:
-        BadValueError: ``scale`` is not positive.
+        BadValueError: ``scale`` is not positive, or the weight no finite number.
     """
+    check_number("weight", weight, "price penalty")
     if not scale > 0:
         raise BadValueError(f"price penalty: scale is {scale}; expected more than 0.")
     return Term(-weight / scale, price)
@@ -117,9 +124,19 @@ class ScoredAttempts:
         return len(self.kept) - 1
 
     def value(self, place: int) -> float:
-        """R' of the attempt at ``place``, given all that were tried so far."""
+        """R' of the attempt at ``place``, given all that were tried so far.
+
+        Raises:
+            BadValueError: It is no number.
+        """
         if len(self._known) != len(self.kept):
-            self._known = self.objective.values(self.kept)
+            values = self.objective.values(self.kept)
+            if not all(map(math.isfinite, values)):
+                raise BadValueError(
+                    f"planner: R' of the trajectories is {values}; a term of the objective gives "
+                    "no finite number."
+                )
+            self._known = values
         return self._known[place]
 
     def best(self, among: Sequence[int] | None = None) -> int:

@@ -12,7 +12,7 @@ from helpers.maze import Coin, Worth, begun, letters, tools
 from turngym.agents.planning.actors import PolicyActor, Proposal
 from turngym.agents.planning.budget import PlanningBudget
 from turngym.agents.planning.mcts import Mcts
-from turngym.agents.planning.objective import Objective, length_penalty, metric, price_penalty
+from turngym.agents.planning.objective import Objective, Term, length_penalty, metric, price_penalty
 from turngym.agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
 from turngym.agents.planning.search import PlanResult, play
 from turngym.envs.core.errors import BadValueError, EpisodeError, UnknownNameError
@@ -194,6 +194,8 @@ def test_scripted_policies_plan_too() -> None:
         lambda: PlanningBudget(tokens=0),
         lambda: PlanningBudget(steps=-1),
         lambda: price_penalty(1.0, metric("price"), 0.0),
+        lambda: price_penalty(float("inf"), metric("price")),
+        lambda: length_penalty(float("nan")),
     ],
 )
 def test_bad_settings(make: Any) -> None:
@@ -211,5 +213,7 @@ def test_bad_input() -> None:
         asyncio.run(play(begun(turns=1), planned))
     with pytest.raises(BadValueError, match="score is nan"):
         plan(BestOfN(n=1), scorer=Worth(float("nan")))
+    with pytest.raises(BadValueError, match=r"R' of the trajectories is \[nan\]"):
+        plan(BestOfN(n=1), objective=Objective([Term(1.0, lambda attempt: float("nan"))]))
     with pytest.raises(BadValueError, match="no metric 'prize'"):
         plan(BestOfN(n=1), objective=Objective([price_penalty(1.0, metric("prize"))]))
