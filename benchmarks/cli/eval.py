@@ -16,7 +16,6 @@ from ...agents.engines.base import Engine
 from ...agents.engines.factory import EngineSettings, build_engine
 from ...agents.engines.openai_client import Endpoint
 from ...agents.planning.actors import Actor, EngineActor, TextActor
-from ...agents.planning.budget import PlanningBudget
 from ...agents.planning.objective import Objective, Scorer
 from ...agents.planning.search import PlannerSetup
 from ...agents.prompting import (
@@ -76,6 +75,7 @@ from .planner_options import (
     PLANNING,
     PlannerOptions,
     check_planner_options,
+    make_budget,
     make_objective,
     make_planner,
 )
@@ -573,7 +573,7 @@ def make_planning(
 
         scorer = open_reward_model(options.reward_model, device=command.sampler.device)
     objective = make_objective(options) if scorer is not None else Objective()
-    budget = PlanningBudget(tokens=options.token_budget, steps=options.step_budget)
+    budget = make_budget(options, _reply_tokens(command, asked))
     make_actor = _actor_maker(command, asked, env)
     return Planning(
         planner=make_planner(name, options),

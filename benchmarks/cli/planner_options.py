@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ...agents.planning.budget import PlanningBudget
 from ...agents.planning.mcts import Mcts
 from ...agents.planning.objective import Objective, length_penalty, metric, price_penalty
 from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
@@ -110,6 +111,21 @@ def make_planner(name: str, options: PlannerOptions) -> Planner:
         final=options.final,
         temperature=heat,
     )
+
+
+def make_budget(options: PlannerOptions, max_tokens: int) -> PlanningBudget:
+    """Return what one episode's planning may cost.
+
+    Raises:
+        BadValueError: Out of range, or without room for one reply of ``max_tokens``.
+    """
+    budget = PlanningBudget(tokens=options.token_budget, steps=options.step_budget)
+    if budget.tokens is not None and budget.tokens < max_tokens:
+        raise BadValueError(
+            f"--token-budget {budget.tokens}: has no room for one reply of {max_tokens} tokens, so "
+            "that no action would be asked for; give more, or a smaller --max-tokens."
+        )
+    return budget
 
 
 def make_objective(options: PlannerOptions) -> Objective:

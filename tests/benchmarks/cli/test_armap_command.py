@@ -130,6 +130,10 @@ def test_hindsight_knows_the_names_of_models(
             ["eval", "--agent", "greedy", "--model", "MODEL", "--token-budget", "0"],
             "planning budget: tokens is 0",
         ),
+        (
+            ["eval", "--agent", "greedy", "--model", "MODEL", "--token-budget", "60"],
+            "no room for one reply of 64 tokens",
+        ),
         (["armap", "pairs", "--out", "x", "--player", "expret"], "expret"),
         (["armap", "pairs", "--out", "x", "--player", "null", "--n", "3"], "scored the same"),
         (
