@@ -50,8 +50,8 @@ def test_what_is_frozen_for_good_stays_so_and_runs_freeze_nothing_more() -> None
     with settled_heap():
         assert gc.get_threshold() > (700, 10, 10)
         kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
-        assert gc.get_freeze_count() == before
-    assert gc.get_freeze_count() == before
+        assert gc.get_freeze_count() <= before  # some of it may have died meanwhile
+    assert gc.get_freeze_count() <= before
     del kept
 
 
