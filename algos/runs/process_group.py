@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,8 @@ from ...envs.core.errors import BadValueError
 T = TypeVar("T")
 PATIENCE = timedelta(hours=2)
 """How long a process waits for the others: a step's longest episode may be slow."""
+_GROUPS: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+"""By the group of all processes, which is another one where they part and meet again."""
 
 
 @dataclass(frozen=True)
@@ -111,17 +114,32 @@ def join_ranks(device: str) -> Ranks:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if on_cuda else "gloo", timeout=PATIENCE)
-    at = dist.get_rank(), dist.get_world_size()
-    learner, runner = (dist.new_group(backend="gloo", timeout=PATIENCE) for _ in range(2))
-    return Ranks(Channel(*at, learner), Channel(*at, runner))
+    return Ranks(_channel("learner"), _channel("runner"))
 
 
 def shared_channel() -> Channel:
     """Return one more channel between the processes of :func:`join_ranks`; all must ask."""
-    if not dist.is_initialized():
-        return Channel()
-    group = dist.new_group(backend="gloo", timeout=PATIENCE)
-    return Channel(dist.get_rank(), dist.get_world_size(), group)
+    return _channel("shared") if dist.is_initialized() else Channel()
+
+
+def _channel(name: str) -> Channel:
+    return Channel(dist.get_rank(), dist.get_world_size(), thread_group(name))
+
+
+def thread_group(name: str) -> Any:
+    """Return the process group of the threads of one kind; the first time all must ask.
+
+    A group has three threads, one of which wakes a hundred times a second; so that a process that
+    trains one run behind another has as many of them as one that trains a single run.
+
+    Args:
+        name: What the threads do: no two that are at work at once have the same.
+    """
+    whole = dist.group.WORLD
+    made = _GROUPS.setdefault(whole, {})
+    if name not in made:
+        made[name] = dist.new_group(backend="gloo", timeout=PATIENCE)
+    return made[name]
 
 
 class SharedCounter:

@@ -555,6 +555,7 @@ def work(folder: Path) -> None:
         "taken": taken_from_one_list(),
         "checkpoint": written_meanwhile(places["checkpoints"]),
         "exact": kept_exact(places["checkpoints"]),
+        "groups": len(torch.distributed.distributed_c10d._world.pg_map),
     }
     if join_ranks("cpu").first:
         (folder / "found.json").write_text(json.dumps(out))

@@ -8,13 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from ....agents.models.lora import copy_modules, has_adapters, has_plain_lora
 from ....envs.core.errors import BadValueError
 from ...core.protocols import Floats
-from ...runs.process_group import PATIENCE, Channel
+from ...runs.process_group import Channel, thread_group
 from ..batching.micro_batch import Batching, MicroBatch
 from ..batching.rows import Row
 from ..settings import LearnerSettings
@@ -43,7 +42,6 @@ class Team:
         self._empty: Any = None
         self._buffers: dict[str, Tensor] = {}
         self._half = False
-        self._files: Any = None
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._written: Future[None] | None = None
 
@@ -160,9 +158,7 @@ class Team:
 
     def files_group(self) -> Any:
         """Return the process group of threads that write files; the first time all must ask."""
-        if self._files is None:
-            self._files = dist.new_group(backend="gloo", timeout=PATIENCE)
-        return self._files
+        return thread_group("files")
 
     def write(self, work: Callable[[], None]) -> None:
         """Let a thread write; one such work at a time."""

@@ -151,3 +151,9 @@ def test_an_engine_server_gets_what_all_gather_through_a_group(
 ) -> None:
     row = found["group"][kind]
     assert row == {"version": 1, "file": False, "held": True, "equal": True, "moved": True}
+
+
+def test_runs_behind_one_another_share_their_process_groups(found: dict[str, Any]) -> None:
+    """Of all processes, for threads that learn, play, write files or share work out; and of two
+    engines that servers are behind."""
+    assert found["groups"] <= 5 + 2
