@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from math import prod
 from pathlib import Path
@@ -21,6 +22,7 @@ SMALL = 20_000_000
 """Weights of a model that recipes have settings of their own for: larger steps, smaller batches."""
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json")
+_IN_LAYER = re.compile(r"(.*?)\.\d+\..*\.(?:weight|bias)$")
 _WEIGHT_FILES = ("*.safetensors", "*.safetensors.index.json", "pytorch_model*.bin")
 
 
@@ -105,6 +107,7 @@ def load_model(
                 where,
                 dtype="auto" if dtype == "stored" else resolve_dtype(dtype, place),
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, by name
             )
     except (
         OSError,
@@ -118,14 +121,34 @@ def load_model(
         raise BadValueError(
             f"{where}: no causal language model could be loaded. {_first(fault)}"
         ) from fault
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise BadValueError(
-            f"{where}: the weights lack {len(missing)} tensors of {type(model).__name__} "
-            f"({', '.join(missing[:3])}, …); is this the folder of a causal language model?"
-        )
+    _check_report(where, model, report)
     prepare_card(place)
     return model.to(place).eval()
+
+
+def _check_report(where: str, model: Any, report: Any) -> None:
+    """Refuse weights that are not those of the model that config.json describes."""
+    kind = type(model).__name__
+    if missing := sorted(report["missing_keys"]):
+        raise BadValueError(
+            f"{where}: the weights lack {len(missing)} tensors of {kind} "
+            f"({', '.join(missing[:3])}, …); is this the folder of a causal language model?"
+        )
+    if other := sorted(report["mismatched_keys"]):
+        name, got, expected = other[0]
+        raise BadValueError(
+            f"{where}: {len(other)} tensors have other sizes than config.json says: {name} is "
+            f"{tuple(got)}, expected {tuple(expected)}. Take config.json and weights from one "
+            "place."
+        )
+    layers = {found[1] for name in model.state_dict() if (found := _IN_LAYER.match(name))}
+    names = sorted(report["unexpected_keys"])
+    if left := [n for n in names if (found := _IN_LAYER.match(n)) and found[1] in layers]:
+        raise BadValueError(
+            f"{where}: {len(left)} tensors of the weights have no place in the {kind} of "
+            f"config.json ({', '.join(left[:3])}, …), which would compute without them. Take "
+            "config.json and weights from one place."
+        )
 
 
 def _own(folder: Path, dtype: str | torch.dtype, device: str | torch.device) -> Any | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 
 import pytest
 import torch
 from helpers.small_models import byte_level, model
+from safetensors.torch import load_file, save_file
 
 from turngym.agents.models.loading import (
     check_context,
@@ -67,6 +69,36 @@ def test_weights_of_another_head_are_refused(tmp_path: Path) -> None:
     net.model.save_pretrained(tmp_path)
     with pytest.raises(BadValueError, match=r"lack 1 tensors of Qwen2ForCausalLM \(lm_head"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"num_hidden_layers": 1, "layer_types": None},
+            r"12 tensors .*no place.*model\.layers\.1\.",
+        ),
+        ({"model_type": "llama"}, r"6 tensors .*no place.*q_proj\.bias"),
+        (
+            {"intermediate_size": 64},
+            r"6 tensors have other sizes.*is \(32, 48\), expected \(32, 64\)",
+        ),
+    ],
+)
+def test_weights_of_another_configuration_are_refused(
+    folder: Path, changes: dict[str, object], says: str
+) -> None:
+    about = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(about | changes))
+    with pytest.raises(BadValueError, match=says):
+        load_model(folder)
+
+
+def test_tensors_outside_of_the_layers_are_passed_over(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["v_head.weight"] = torch.ones(3)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    load_model(folder)
 
 
 def test_broken_config(folder: Path) -> None:
