@@ -44,7 +44,10 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
         tokenizer: Any = read_starter_tokenizer(Path(where))
         if tokenizer is None:
             tokenizer = _transformers().AutoTokenizer.from_pretrained(where)
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as fault:
+            _check_vocabulary(where, tokenizer)
+    except BadValueError:
+        raise
+    except Exception as fault:  # the library of tokenizers raises no other
         raise BadValueError(f"{where}: no tokenizer could be loaded. {_first(fault)}") from fault
     if tokenizer.eos_token_id is None:
         raise BadValueError(
@@ -60,6 +63,17 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
             )
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
+
+
+def _check_vocabulary(where: str, tokenizer: Any) -> None:
+    """Refuse the empty tokenizer that transformers makes where a file is missing."""
+    text = "Question: who wrote it?"
+    if not tokenizer(text, add_special_tokens=False).input_ids:
+        files = _listing(Path(where)) if Path(where).is_dir() else "a hub's"
+        raise BadValueError(
+            f"{where}: the tokenizer has no vocabulary: {text!r} becomes no token. Expected "
+            f"tokenizer.json, or the files of its kind; found: {files}. Fetch the whole folder."
+        )
 
 
 def load_model(
@@ -99,25 +113,16 @@ def load_model(
             f"Found: {_listing(Path(where))}."
         )
     place = resolve_device(device)
-    from safetensors import SafetensorError  # comes with transformers
-
+    number_format: Any = "auto" if dtype == "stored" else resolve_dtype(dtype, place)
     try:
         with without_progress_bars():
             model, report = transformers.AutoModelForCausalLM.from_pretrained(
                 where,
-                dtype="auto" if dtype == "stored" else resolve_dtype(dtype, place),
+                dtype=number_format,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below, by name
             )
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RuntimeError,
-        ImportError,
-        SafetensorError,
-    ) as fault:
+    except Exception as fault:  # configurations and file readers have errors of their own
         raise BadValueError(
             f"{where}: no causal language model could be loaded. {_first(fault)}"
         ) from fault
@@ -311,7 +316,14 @@ def _listing(path: Path) -> str:
 
 
 def _first(fault: BaseException) -> str:
-    return (str(fault).strip().splitlines() or [type(fault).__name__])[0][:300]
+    lines = [line.strip() for line in str(fault).strip().splitlines()]
+    if not lines:
+        return type(fault).__name__
+    more = (
+        lines[1:2] if lines[0].endswith(":") else []
+    )  # a heading says nothing without what follows
+    said = " ".join([lines[0], *more])[:300]
+    return f"{type(fault).__name__}: {said}" if isinstance(fault, KeyError) else said
 
 
 def _torch() -> Any:

@@ -107,6 +107,37 @@ def test_broken_config(folder: Path) -> None:
         load_model(folder)
 
 
+def test_a_setting_of_another_type(folder: Path) -> None:
+    about = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(about | {"max_position_embeddings": "160"}))
+    with pytest.raises(
+        BadValueError, match=r"no causal.*max_position_embeddings': TypeError.*'160'"
+    ):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("tokenizer.json", None, r"no vocabulary.*found: config\.json"),
+        ("tokenizer.json", '{"a": 1}', r"KeyError: 'added_tokens'"),
+        ("tokenizer_config.json", "[]", "'list' object has no attribute"),
+        ("merges", None, "out of vocabulary"),
+    ],
+)
+def test_a_damaged_tokenizer(folder: Path, name: str, text: str | None, says: str) -> None:
+    if name == "merges":
+        about = json.loads((folder / "tokenizer.json").read_text())
+        about["model"]["merges"].append(["no", "such"])
+        (folder / "tokenizer.json").write_text(json.dumps(about))
+    elif text is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_text(text)
+    with pytest.raises(BadValueError, match=says):
+        load_tokenizer(folder)
+
+
 def test_pad_token(tmp_path: Path) -> None:
     byte_level(pad_token=None).save_pretrained(tmp_path)
     with pytest.raises(BadValueError, match=r"no pad token.*pad='eos'"):
