@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,12 @@ def vocabulary() -> tuple[list[str], list[str]]:
 
 
 def write_gguf(
-    path: Path, *, kind: str = "F32", architecture: str = "llama", **metadata: Any
+    path: Path,
+    *,
+    kind: str = "F32",
+    architecture: str = "llama",
+    more: Mapping[str, int] | None = None,
+    **metadata: Any,
 ) -> Path:
     """Write :func:`tiny_llama` as a GGUF file.
 
@@ -65,6 +71,7 @@ def write_gguf(
         path: The file.
         kind: How the matrices are stored, as ``Q8_0``.
         architecture: The architecture that it claims to be of.
+        more: Sizes of further tensors by name.
         metadata: More values by key, with ``__`` for each dot.
     """
     import gguf
@@ -96,6 +103,8 @@ def write_gguf(
         else:
             packed = gguf.quants.quantize(weights, stored)
             writer.add_tensor(name, packed, raw_dtype=stored)
+    for name, size in (more or {}).items():
+        writer.add_tensor(name, np.full(size, 2.0, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -20,7 +20,6 @@ _SPECIAL = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
 """Special tokens by their role, as GGUF files name them."""
 _WEIGHTS_END, _TOKENIZER_END = 0.7, 0.8
 _PROBE = "Question: who wrote it?\n<think> look </think>  12\t{\"a\": 'é'}\n"
-_FAULTS = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, IndexError)
 
 
 def convert_gguf(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) -> dict[str, Any]:
@@ -60,19 +59,16 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
                 str(path.parent),
                 dtype=torch.float32,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, by name
                 **_unpacked(),
                 **here,
             )
             model, report = loaded
         on_share(_WEIGHTS_END, "tokenizer")
         tokenizer: Any = AutoTokenizer.from_pretrained(str(path.parent), **here)
-    except _FAULTS as fault:
+    except Exception as fault:  # the library of tokenizers raises no other
         raise BadValueError(_describe(path, header, fault)) from fault
-    if missing := sorted(report["missing_keys"]):
-        raise BadValueError(
-            f"{path}: the file lacks {len(missing)} tensors of a {type(model).__name__} "
-            f"({', '.join(missing[:3])}, …); it is no whole language model."
-        )
+    _check_weights(path, header, model, report)
     _set_special_tokens(tokenizer, header)
     context = int(getattr(model.config, "max_position_embeddings", 0)) or None
     if context is not None:
@@ -91,6 +87,31 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
         "chat_template": bool(tokenizer.chat_template),
         "stored_as": dict(header.kinds),
     }
+
+
+def _check_weights(path: Path, header: GgufHeader, model: Any, report: Any) -> None:
+    """Refuse a file whose tensors are not those of the model that was made of its settings."""
+    kind = type(model).__name__
+    if missing := sorted(report["missing_keys"]):
+        raise BadValueError(
+            f"{path}: the file lacks {len(missing)} tensors of a {kind} "
+            f"({', '.join(missing[:3])}, …); it is no whole language model."
+        )
+    if other := sorted(report["mismatched_keys"]):
+        name, got, expected = other[0]
+        raise BadValueError(
+            f"{path}: {len(other)} tensors have other sizes than the file's settings say: {name} "
+            f"is {tuple(got)}, expected {tuple(expected)}; it is no whole {header.architecture!r}."
+        )
+    held, taken = sum(header.weights.values()), count_weights(model)
+    if held > taken:
+        scales = [name for name in header.weights if name.startswith("rope_")]
+        which = f", {', '.join(scales)} among those left" if scales else ""
+        raise BadValueError(
+            f"{path}: the file holds {held:,} weights, of which transformers' {kind} takes "
+            f"{taken:,}{which}: it would compute other numbers than the model. Take the model as a "
+            "folder (config.json, *.safetensors, tokenizer)."
+        )
 
 
 def _unpacked() -> dict[str, Any]:

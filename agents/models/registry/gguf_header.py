@@ -31,10 +31,12 @@ class GgufHeader:
     Attributes:
         metadata: Its values by key; of an array, the number of entries.
         kinds: Number of tensors by the kind in which they are stored, as ``Q4_1``.
+        weights: Number of weights by tensor.
     """
 
     metadata: Mapping[str, Any]
     kinds: Mapping[str, int]
+    weights: Mapping[str, int]
 
     @property
     def architecture(self) -> str:
@@ -157,30 +159,31 @@ class _Reader:
             key = self._text()
             metadata[key] = self._value(self._one("I"))
         kinds: Counter[str] = Counter()
+        weights: dict[str, int] = {}
         last = 0
         for _ in range(tensors):
-            kind, end = self._tensor()
+            name = self._text()
+            kind, weights[name], end = self._tensor()
             kinds[kind] += 1
             last = max(last, end)
         step = int(metadata.get("general.alignment", 32)) or 1
         start = -(-self._at // step) * step
-        return GgufHeader(metadata, dict(kinds)), start + last
+        return GgufHeader(metadata, dict(kinds), weights), start + last
 
-    def _tensor(self) -> tuple[str, int]:
-        """Return how a tensor is stored, and where it ends in the data section."""
+    def _tensor(self) -> tuple[str, int, int]:
+        """Return how a tensor is stored, its size, and where it ends in the data section."""
         from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
-        self._text()
         dimensions = self._one("I")
         if dimensions > _MAX_DIMENSIONS:
             raise ValueError(f"a tensor of {dimensions} dimensions")
         shape = [self._one("Q") for _ in range(dimensions)]
         number, offset = self._one("I"), self._one("Q")
         if number not in GGMLQuantizationType._value2member_map_:
-            return f"the unknown kind {number}", offset
+            return f"the unknown kind {number}", prod(shape), offset
         kind = GGMLQuantizationType(number)
         block, size = GGML_QUANT_SIZES[kind]
-        return kind.name, offset + prod(shape) // block * size
+        return kind.name, prod(shape), offset + prod(shape) // block * size
 
     def _one(self, letter: str) -> Any:
         (value,) = struct.unpack_from(f"<{letter}", self._data, self._at)

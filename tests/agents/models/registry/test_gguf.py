@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.gguf_files import CONTEXT, tiny_llama, write_gguf
+from helpers.gguf_files import CONTEXT, INNER, tiny_llama, write_gguf
 
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.models.registry.fetch import MANIFEST, converted_files, model_folder
@@ -148,6 +148,43 @@ def test_a_missing_weight_is_named(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(TurngymError, match="lacks 1 tensors"):
         model_folder(file)
     assert left_in(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"blk.0.attn_q.bias": 64}, r"takes [\d,]+: it would"),
+        ({"blk.2.attn_norm.weight": 64}, r"takes [\d,]+: it would"),
+        ({"rope_freqs.weight": 16}, r"rope_freqs\.weight among those left"),
+    ],
+)
+def test_weights_that_would_be_left_out_are_refused(
+    tmp_path: Path, cache: Path, more: dict[str, int], says: str
+) -> None:
+    file = write_gguf(tmp_path / "more.gguf", more=more)
+    with pytest.raises(BadValueError, match=says):
+        model_folder(file)
+    assert left_in(cache) == []
+
+
+def test_sizes_that_do_not_fit_are_named(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "odd.gguf")
+    name, value = b"llama.feed_forward_length", INNER.to_bytes(4, "little")
+    data = file.read_bytes()
+    at = data.index(name) + len(name) + 4
+    assert data[at : at + 4] == value
+    file.write_bytes(data[:at] + (96).to_bytes(4, "little") + data[at + 4 :])
+    with pytest.raises(BadValueError, match=r"6 tensors have other sizes.*is \(64, 128\), expected \(64, 96\)"):
+        model_folder(file)
+
+
+def test_a_damaged_tokenizer_is_told(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "tiny.gguf")
+    data, name = file.read_bytes(), b"tokenizer.ggml.merges"
+    at = data.index(name) + len(name) + 4 + 4 + 8 + 8  # behind type, type, count and length
+    file.write_bytes(data[:at] + b"~~" + data[at + 2 :])
+    with pytest.raises(BadValueError, match=r"cannot load this GGUF file.*out of vocabulary"):
+        model_folder(file)
 
 
 def test_without_the_package_the_extra_is_named(
