@@ -61,9 +61,10 @@ class BetaTracker(Tracker):
                 f"BetaTracker: rho_min {self.rho_min}, rho_max {self.rho_max}; expected "
                 "0 < rho_min <= rho_max < 1."
             )
-        if not (self.half_life > 0 and self.floor > 0):
+        if not (self.half_life > 0 and 0 < self.floor < math.inf):
             raise BadValueError(
-                f"BetaTracker: half_life {self.half_life}, floor {self.floor}; expected above 0."
+                f"BetaTracker: half_life {self.half_life}, floor {self.floor}; expected above 0, "
+                "and a finite floor."
             )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,8 @@ def test_what_does_not_fit_is_refused() -> None:
         started().learn(played(7, 1.5), scorer(-1, -1, -1))
     with pytest.raises(BadValueError, match="pool"):
         started(pool=5).starts(1, 6)
-    for bad in ({"pool": 0}, {"first": -1}, {"rho_min": 0.97}, {"half_life": 0}, {"floor": 0}):
+    settings = ({"pool": 0}, {"first": -1}, {"rho_min": 0.97}, {"half_life": 0}, {"floor": 0})
+    for bad in (*settings, {"floor": math.inf}):
         with pytest.raises(BadValueError):
             BetaTracker(**bad)
 
