@@ -174,7 +174,9 @@ def test_sizes_that_do_not_fit_are_named(tmp_path: Path) -> None:
     at = data.index(name) + len(name) + 4
     assert data[at : at + 4] == value
     file.write_bytes(data[:at] + (96).to_bytes(4, "little") + data[at + 4 :])
-    with pytest.raises(BadValueError, match=r"6 tensors have other sizes.*is \(64, 128\), expected \(64, 96\)"):
+    with pytest.raises(
+        BadValueError, match=r"6 tensors have other sizes.*is \(64, 128\), expected \(64, 96\)"
+    ):
         model_folder(file)
 
 
