@@ -6,7 +6,7 @@ import multiprocessing
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...envs.core.errors import TurngymError
 from ...envs.utils.system import count_cores
@@ -53,7 +53,7 @@ def run_sweep(
     waiting = []
     for job in jobs:
         if (old := kept_report(job)) is None:
-            waiting.append(job)
+            waiting.append(with_earlier_rows(job))
         else:
             sweep.kept.append(old)
     for done, (job, found) in enumerate(_run(waiting, workers), 1):
@@ -74,27 +74,55 @@ def run_sweep(
 def kept_report(job: ColumnJob) -> CreditReport | None:
     """Return the report of a job that is there; None where it is to be measured.
 
-    One of other settings, another suite or other rows is measured again.
+    One of other settings, another suite, another start or other rows is measured again.
 
     Raises:
         DataError: The file is damaged.
     """
+    old = _earlier_report(job)
+    return old if old and {*job.rows, *job.refused} <= _rows_of(old) else None
+
+
+def with_earlier_rows(job: ColumnJob) -> ColumnJob:
+    """Return the job with the rows of the report that its own takes the place of.
+
+    Raises:
+        DataError: The file is damaged.
+    """
+    old = _earlier_report(job)
+    if old is None or old.place is None:
+        return job
+    apart = job.refused | {
+        label: why for label, why in old.place.refused.items() if label in job.suite.yardsticks
+    }
+    wanted = {*job.rows, *_rows_of(old)} - apart.keys()
+    rows = tuple(row.label for row in job.suite.recipes if row.label in wanted)
+    return replace(job, rows=rows, refused=apart)
+
+
+def _earlier_report(job: ColumnJob) -> CreditReport | None:
+    """Return the report that is there; None where it is of something else than its rows alone."""
     if not job.file.exists():
         return None
     old = CreditReport.read(job.file)
     how = job.settings.study(job.suite.column(job.start.column))
-    have = {row.name for row in old.rows if row.role == "recipe"}
     place = old.place
     same = (
         place is not None
         and place.suite_digest == job.suite.digest
         and (place.column, place.at) == (job.start.column, job.at)
+        and (job.at != "start" or job.start.start_digest in ("", old.model_digest))
         and (old.batches, old.batch_tokens, old.compared, old.reference)
         == (how.batches, how.batch_tokens, how.compared, how.reference)
         and (old.continuations, old.noise) == (how.truth.continuations, how.truth.noise)
-        and set(job.rows) | set(job.refused) <= have | set(place.refused)
     )
     return old if same else None
+
+
+def _rows_of(report: CreditReport) -> set[str]:
+    """Return the rows that a report has, and those that it could not measure."""
+    refused = report.place.refused if report.place else {}
+    return {row.name for row in report.rows if row.role == "recipe"} | refused.keys()
 
 
 def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, CreditReport | str]]:

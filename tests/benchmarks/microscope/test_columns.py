@@ -146,6 +146,33 @@ def test_finished_columns_are_kept(
     other = replace(job, settings=replace(SETTINGS, compared=4))
     assert kept_report(other) is None  # of other settings: measured again
     assert kept_report(replace(job, rows=("dapo",))) is None
+    start = job.start.model_copy(update={"start_digest": "sha256:of-another-start"})
+    assert kept_report(replace(job, start=start)) is None
+
+
+def test_rows_asked_for_later_join_those_of_the_report(
+    matrix: Path, swept: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows asked for one after the other took the place of each other's figures."""
+    (first,) = jobs(matrix, tmp_path, only=("row=ppo",))
+    whole = CreditReport.read(swept[0] / "start" / "doors" / "credit.json")
+    assert whole.place is not None
+    part = {
+        "rows": [row for row in whole.rows if row.name != "grpo"],
+        "place": whole.place.model_copy(update={"refused": {}}),
+    }
+    whole.model_copy(update=part).write(first.file)
+    asked: list[ColumnJob] = []
+
+    def measure(job: ColumnJob) -> CreditReport:
+        asked.append(job)
+        return whole
+
+    monkeypatch.setattr("turngym.benchmarks.microscope.sweep.measure_column", measure)
+    run_sweep(jobs(matrix, tmp_path, only=("row=grpo",)), 1, lambda _: None)
+    assert [job.rows for job in asked] == [("grpo", "ppo")]
+    run_sweep(jobs(matrix, tmp_path, only=("row=ppo",)), 1, lambda _: None)
+    assert len(asked) == 1
 
 
 def test_a_column_that_breaks_leaves_the_others_their_reports(
