@@ -6,6 +6,7 @@ the interface are generated, and files outside ``docs/`` that a page links to ar
 
 from __future__ import annotations
 
+import ast
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
@@ -204,27 +205,37 @@ def metrics_page() -> str:
 
 
 def script_page(path: Path) -> str:
-    """Return the page of an example script: its docstring as text, then the script."""
+    """Return the page of an example script: its docstring as text, then the script.
+
+    Raises:
+        BadValueError: It has no docstring.
+    """
     source = path.read_text(encoding="utf-8")
-    head = source.split('"""')[1].strip()
+    head = ast.get_docstring(ast.parse(source, path.name))
+    if not head:
+        raise BadValueError(
+            f"documentation: {path} has no docstring; expected one at its top, whose first line is "
+            "the page's title."
+        )
     title, _, text = head.partition("\n\n")
     return (
         f"# {title.rstrip('.')}\n\n{text}\n\n"
-        f"```sh\npython docs/examples/{path.name}\n```\n\n```python\n{source.rstrip()}\n```\n"
+        f"```sh\npython docs/examples/{path.name}\n```\n\n````python\n{source.rstrip()}\n````\n"
     )
 
 
 def notebook_page(path: Path) -> str:
-    """Return a notebook as Markdown: its texts, its cells, and what they print."""
+    """Return a notebook as Markdown: its texts, its cells, and what they print or return."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     parts = []
     for cell in cells:
         source = "".join(cell["source"]).rstrip()
-        if cell["cell_type"] == "markdown":
+        if cell["cell_type"] != "code":
             parts.append(source)
             continue
         parts.append(f"```python\n{source}\n```")
-        printed = "".join("".join(out.get("text", [])) for out in cell["outputs"]).rstrip()
+        found = (out.get("text", out.get("data", {}).get("text/plain")) for out in cell["outputs"])
+        printed = "".join("".join(text or ()) for text in found).rstrip()
         if printed:
             parts.append(f"```text\n{printed}\n```")
     return "\n\n".join(parts) + "\n"

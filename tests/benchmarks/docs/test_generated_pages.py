@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from turngym.benchmarks.docs.command_pages import INDEX, command_page, command_p
 from turngym.benchmarks.docs.links import join_pages
 from turngym.benchmarks.docs.packed_results import curve_svg, packed_rows
 from turngym.benchmarks.docs.recipe_pages import link_papers, recipe_pages
-from turngym.benchmarks.docs.site import ROOT, Site, metrics_page
+from turngym.benchmarks.docs.site import ROOT, Site, metrics_page, notebook_page, script_page
 from turngym.benchmarks.matrix.matrix_files import read_folder, write_packed
 from turngym.envs import find_environment
 from turngym.envs.core.errors import BadValueError
@@ -200,3 +201,35 @@ def test_choices_of_an_option_stand_one_by_one() -> None:
     assert "| `blank`, `imitate` |" in page
     assert "| `auto`, `float32`, `bfloat16`, `float16` |" in page
     assert max(len(word) for word in re.findall(r"`([^`]+)`", page)) < 60
+
+
+def test_an_example_of_one_s_own_is_a_page(tmp_path: Path) -> None:
+    """Its title was what stood between the first three quotation marks of the file."""
+    script = tmp_path / "own.py"
+    script.write_text(
+        "'''Mine.\n\nHow it goes.\n'''\nTEXT = \"\"\"\n```\n\"\"\"\n", encoding="utf-8"
+    )
+    page = script_page(script)
+    assert page.startswith("# Mine\n\nHow it goes.\n")
+    assert page.endswith('\n"""\n````\n')
+    script.write_text('TEXT = """data"""\n', encoding="utf-8")
+    with pytest.raises(BadValueError, match=r"own\.py has no docstring"):
+        script_page(script)
+
+
+def test_a_notebook_s_page_has_its_raw_cells_and_values(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "raw", "source": ["as it is"]},
+        {
+            "cell_type": "code",
+            "source": ["print(1)\n", "1 + 1"],
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": ["1\n"]},
+                {"output_type": "execute_result", "data": {"text/plain": ["2"]}},
+            ],
+        },
+    ]
+    book = tmp_path / "own.ipynb"
+    book.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    page = "as it is\n\n```python\nprint(1)\n1 + 1\n```\n\n```text\n1\n2\n```\n"
+    assert notebook_page(book) == page
