@@ -152,6 +152,7 @@ def run(command: Command) -> None:
 
     Raises:
         TurngymError: Options that do not fit, or a recipe whose credit cannot be judged.
+        RunLockedError: Another process measures into the folder.
     """
     if (command.against is None) != (not command.reports):
         raise BadValueError("credit: --against RESULTS and --reports FILES go together.")
@@ -166,14 +167,24 @@ def run(command: Command) -> None:
     refuse_without(command, "--matrix", ("only", "at", "batches", "compared", "reference"))
     if not command.truth.resample:
         refuse_without(command, "--resample", ("anchors",))
+    from ..matrix.run import lock_folder
+
+    # what can be refused is refused before a model is made and anything is played
+    recipes, settings, processes = find_recipes(command), study_settings(command), workers(command)
+    out = report_folder(command)
+    with lock_folder(out / "lock"):  # a report of another process would be written over
+        measure(command, recipes, settings, processes, out)
+
+
+def measure(
+    command: Command, recipes: dict[str, Recipe], settings: StudySettings, processes: int, out: Path
+) -> None:
+    """Measure recipes and write their report into a folder."""
     from ...algos.runs.progress import reporter
     from ..microscope.crew import Bench, hire
     from ..microscope.report import write_report
     from ..microscope.study import Study
 
-    # what can be refused is refused before a model is made and anything is played
-    recipes, settings, processes = find_recipes(command), study_settings(command), workers(command)
-    out = report_folder(command)
     prepare(small=_own(command))
     report = reporter()
     config = make_config(command, recipes, report)

@@ -8,6 +8,7 @@ import pytest
 from helpers.tiny_matrix import column, filled, tiny
 
 from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.benchmarks.matrix.run import lock_folder
 from turngym.benchmarks.microscope.sweep import Sweep
 
 
@@ -91,3 +92,13 @@ def test_a_matrix_is_measured_only_where_the_reports_can_be_written(
     assert "columns and policies" not in printed.out
     assert main([*words, "--at"]) == REFUSED
     assert "--at: names no policy; expected start, halfway or both." in capsys.readouterr().err
+
+
+def test_two_measurements_do_not_share_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one that ended last wrote its report over the other's."""
+    monkeypatch.setattr("turngym.benchmarks.cli.credit.make_config", lambda *_: pytest.fail("run"))
+    with lock_folder(tmp_path / "lock"):
+        assert main(["credit", "--env", "Password-v0", "--out", str(tmp_path)]) == REFUSED
+    assert "another folder" in capsys.readouterr().err
