@@ -238,6 +238,7 @@ class Trainer(Closing):
         self.counters.seconds = self._elapsed()
         result = self._result()
         result.write(self.writer.root / "result.json")
+        self.ranks.learner.everyone("result written")  # the next call may ask for it, in all
         return result
 
     def _stop(self, fault: BaseException) -> None:

@@ -16,6 +16,7 @@ from helpers.training_runs import config
 
 from turngym.algos.runs.process_group import Channel, Ranks
 from turngym.algos.runs.progress import Silent
+from turngym.algos.training.config import Budget
 from turngym.algos.training.trainer import Trainer
 
 PAIR = """
@@ -127,3 +128,19 @@ def test_several_processes_save_only_what_all_agreed_on(
     assert len(saved) == saves
     said = "is saved" if saves else "stopped at once; the same call resumes"
     assert said in notes.said[-1]
+
+
+def test_no_process_returns_before_the_result_is_written(tiny_model: Path, tmp_path: Path) -> None:
+    """Else one of them trains anew where the first is given the result again."""
+    there: dict[Any, bool] = {}
+
+    class Watching(Pair):
+        def everyone(self, mine: Any) -> list[Any]:
+            there[mine] = (tmp_path / "result.json").exists()
+            return [mine, mine]
+
+    setup = config(tiny_model, evals=(), records="metrics", budget=Budget(steps=1))
+    with Trainer(setup, tmp_path) as trainer:
+        trainer.ranks = Ranks(Watching(0, 2), Pair(0, 2))
+        trainer.run()
+    assert [*there.values()][-1]
