@@ -110,7 +110,7 @@ class TrainSettings(EngineSettings):
         partial_rollouts: Share of a step's groups after which it ends; the others are kept, go on
             under the next weights and are trained on when they are complete (partial rollouts).
             Each step begins so many new groups that as many are open as before. For recipes of
-            chains in one process. Left out: a step plays all of its groups to an end.
+            chains, without rollout actors. Left out: a step plays all of its groups to an end.
         importance_cap: Cap of the truncated importance weight pi_learner / pi_engine of each token,
             against lag and the engine's rounding (typically 2); 0 for no such weights. Left out: 2
             where the engine is another program (vllm), or engine or learner computes in half
