@@ -19,6 +19,8 @@ PATIENCE = timedelta(hours=2)
 """How long a process waits for the others: a step's longest episode may be slow."""
 _GROUPS: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 """By the group of all processes, which is another one where they part and meet again."""
+_RUNS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""Number of runs that this process has begun, by the same."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def join_ranks(device: str) -> Ranks:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if on_cuda else "gloo", timeout=PATIENCE)
+    _meet()
     return Ranks(_channel("learner"), _channel("runner"))
 
 
@@ -124,6 +127,19 @@ def shared_channel() -> Channel:
 
 def _channel(name: str) -> Channel:
     return Channel(dist.get_rank(), dist.get_world_size(), thread_group(name))
+
+
+def _meet() -> None:
+    """Wait until all processes begin this run.
+
+    One that is ahead, as its last run failed where the others' goes on, would else answer in the
+    groups what they asked in that run.
+    """
+    number = _RUNS[dist.group.WORLD] = _RUNS.get(dist.group.WORLD, 0) + 1
+    store, name = dist.distributed_c10d._get_default_store(), f"turngym/run/{number}"
+    if store.add(name, 1) == dist.get_world_size():
+        store.set(f"{name}/all", "here")
+    store.wait([f"{name}/all"], PATIENCE)
 
 
 def thread_group(name: str) -> Any:

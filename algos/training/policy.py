@@ -35,6 +35,9 @@ def load_policy(config: TrainConfig, report: Reporter, *, waits: bool = False) -
         whole = config.lora is not None or (Path(config.model) / "adapter_config.json").is_file()
         dtype = config.weights if whole else "stored"  # a sum with adapters is rounded once
         model = load_model(config.model, dtype=dtype, device="cpu")
+        if config.weights == "bfloat16":  # else an engine would play with what is not yet rounded
+            for weight in model.parameters():
+                weight.data = weight.data.bfloat16()
     else:
         own = _may_be_own(config)
         model = load_model(config.model, dtype=config.weights, device=config.device, own_class=own)

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import json
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -518,6 +519,17 @@ def sent_through_a_group(folder: Path) -> dict[str, Any]:
     return out
 
 
+def met() -> bool:
+    """Whether nobody begins a run before all do."""
+    ranks = join_ranks("cpu")
+    if not ranks.first:
+        time.sleep(0.5)
+    called = time.monotonic()
+    join_ranks("cpu")
+    times = ranks.learner.everyone((called, time.monotonic()))
+    return min(begun for _, begun in times) >= max(called for called, _ in times)
+
+
 def _same_weights(one: FastDecoder, two: FastDecoder) -> bool:
     def dense(layer: Any) -> torch.Tensor:
         weight = layer._weight
@@ -555,6 +567,7 @@ def work(folder: Path) -> None:
         "taken": taken_from_one_list(),
         "checkpoint": written_meanwhile(places["checkpoints"]),
         "exact": kept_exact(places["checkpoints"]),
+        "met": met(),
         "groups": len(torch.distributed.distributed_c10d._world.pg_map),
     }
     if join_ranks("cpu").first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,7 +31,8 @@ class LearnerProcesses:
 
         if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
             return cls()
-        group: Any = dist.new_group(backend="gloo")
+        # as long as other groups of a run: the first may be behind by an episode
+        group: Any = dist.new_group(backend="gloo", timeout=timedelta(hours=2))
 
         def share(mine: Any) -> Any:
             box = [mine]

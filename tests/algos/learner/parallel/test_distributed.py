@@ -103,6 +103,12 @@ def test_two_processes_resume_shards_that_the_model_rounds_to_the_bit(runs: Runs
     assert all(torch.equal(one[name], two[name]) for name in one)
 
 
+def test_the_first_step_is_played_by_weights_that_are_rounded(runs: Runs) -> None:
+    """Before, engines of several processes read the file, and learners began with its rounding."""
+    first = runs.rows("rounded-2")[0]
+    assert first["update/logprob_diff_mean_nats"] < 1e-5  # .0045
+
+
 def test_weights_moved(runs: Runs, tiny_model: Path) -> None:
     before, after = load_file(tiny_model / "model.safetensors"), runs.weights("ppo-2")
     assert max(float((before[k] - after[k]).abs().max()) for k in before) > 100 * NOISE

@@ -157,3 +157,8 @@ def test_runs_behind_one_another_share_their_process_groups(found: dict[str, Any
     """Of all processes, for threads that learn, play, write files or share work out; and of two
     engines that servers are behind."""
     assert found["groups"] <= 5 + 2
+
+
+def test_no_process_begins_a_run_before_all_do(found: dict[str, Any]) -> None:
+    """Else one whose last run failed would answer what the others ask in theirs."""
+    assert found["met"]
