@@ -319,9 +319,8 @@ def _first(fault: BaseException) -> str:
     lines = [line.strip() for line in str(fault).strip().splitlines()]
     if not lines:
         return type(fault).__name__
-    more = (
-        lines[1:2] if lines[0].endswith(":") else []
-    )  # a heading says nothing without what follows
+    # a heading says nothing without what follows
+    more = lines[1:2] if lines[0].endswith(":") else []
     said = " ".join([lines[0], *more])[:300]
     return f"{type(fault).__name__}: {said}" if isinstance(fault, KeyError) else said
 
