@@ -75,10 +75,7 @@ class Branch(Rollout):
                 f"Branch.budget is {self.budget} with initial {self.initial}; expected at least "
                 "as many chains in all as at the start."
             )
-        if not (math.isfinite(self.alpha) and math.isfinite(self.beta)):
-            raise BadValueError(
-                f"Branch.alpha and beta are {self.alpha} and {self.beta}; expected finite numbers."
-            )
+        check_weights(self, "alpha", "beta")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise BadValueError(f"Branch.threshold is {self.threshold}; expected 0 to 1, or none.")
         GroupBudget(self.limit_tokens, self.limit_calls)

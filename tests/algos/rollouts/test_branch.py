@@ -139,7 +139,7 @@ def test_branches_hang_where_the_tool_had_answered_and_see_what_their_origin_saw
             assert children[0].logprobs.tolist() != children[1].logprobs.tolist()
 
 
-@given(st.integers(1, 5), st.integers(0, 9), st.integers(1, 4), st.floats(-1, 2), st.integers(0, 9))
+@given(st.integers(1, 5), st.integers(0, 9), st.integers(1, 4), st.floats(0, 2), st.integers(0, 9))
 @settings(max_examples=40, deadline=None)
 def test_the_budget_is_used_exactly_and_never_passed(
     n: int, more: int, beam: int, alpha: float, seed: int
@@ -282,6 +282,9 @@ def test_compat_needs_an_engine_that_tells() -> None:
         {"probe_tokens": 0},
         {"threshold": 1.5},
         {"alpha": math.nan},
+        {"alpha": -0.1},
+        {"beta": -0.2},
+        {"beta": "0.2"},
         {"limit_calls": 0},
     ],
 )
