@@ -80,6 +80,8 @@ METRICS: dict[str, str] = {
     # an update on paths of earlier steps, in the steps that have one
     "replay/loss": "loss of its mini batches, mean",
     "replay/grad_norm": "norm of the policy's gradient before clipping, mean over its steps",
+    "replay/optimizer_steps": "optimiser steps taken",
+    "replay/skipped_steps": "optimiser steps skipped because the gradient was not finite",
     "replay/paths": "paths trained on again",
     # the optimisation
     "update/loss": "loss of the mini batches, mean",

@@ -435,8 +435,8 @@ class Trainer(Closing):
             return {}
         part = min(1.0, share * len(again.forest.paths) / max(1, len(credited.forest.paths)))
         row = self.learner.update(again.forest, again.annotations, again.credits, part)
-        seen = {name: row.get(f"update/{name}", 0.0) for name in ("loss", "grad_norm")}
-        return {f"replay/{name}": value for name, value in seen.items()} | {
+        logged = "loss", "grad_norm", "optimizer_steps", "skipped_steps"
+        return {f"replay/{name}": row.get(f"update/{name}", 0.0) for name in logged} | {
             "replay/paths": float(len(again.forest.paths))
         }
 

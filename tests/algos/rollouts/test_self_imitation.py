@@ -190,6 +190,11 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(
     assert 0 < len(again) < 5  # between updates the store fills
     assert any(row["replay/grad_norm"] > 0 for row in again)
     assert any(row["tracker/stored_paths"] > 0 for row in rows)
+    kinds = [
+        f"{of}/{kind}_steps" for of in ("update", "replay") for kind in ("optimizer", "skipped")
+    ]
+    taken = sum(row.get(kind, 0.0) for row in rows for kind in kinds)
+    assert taken == rows[-1]["budget/optimizer_steps"] > 5
 
 
 @pytest.mark.parametrize(
