@@ -74,7 +74,8 @@ class Order(Form):
         columns: Columns that they are in.
         noisy: Cells that were left out, because truth or reference is reliable below .5 there.
         rho: Rank correlation within columns, pooled; None where there are too few cells.
-        low95: Lower end of its interval, over columns.
+        low95: Lower end of its interval, over columns; None where leaving any of them out changes
+            nothing.
         high95: Upper end.
         p: Share of orders by chance, drawn anew in every column, that are as strong.
     """
@@ -356,10 +357,11 @@ def order_line(order: Order) -> str:
             f"{noisy}"
         )
     few = f"; the claim asks for {ENOUGH} cells" if order.cells < ENOUGH else ""
+    sure = "no interval" if order.low95 is None else f"{order.low95:.2f} to {order.high95:.2f}"
     return (
         f"{where}{order.measure}: rank correlation with the area {order.rho:.2f} "
-        f"({order.low95:.2f} to {order.high95:.2f}, p {order.p:.3f}) over {order.cells} cells of "
-        f"{order.columns} environments{few}{noisy}"
+        f"({sure}, p {order.p:.3f}) over {order.cells} cells of {order.columns} environments"
+        f"{few}{noisy}"
     )
 
 

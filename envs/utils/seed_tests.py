@@ -149,11 +149,15 @@ class Edges(NamedTuple):
 
 
 class RankCorrelation(NamedTuple):
-    """Spearman's rank correlation with its 95 % bootstrap interval and a two-sided p-value."""
+    """Spearman's rank correlation with its 95 % interval and a two-sided p-value.
+
+    The interval's ends are None where nothing that is left out or resampled changes the value: no
+    spread is known then, which is not a spread of 0.
+    """
 
     rho: float
-    low95: float
-    high95: float
+    low95: float | None
+    high95: float | None
     p: float
 
 
@@ -387,6 +391,8 @@ def rank_correlation(
         shuffled[:, mine] = rng.permuted(shuffled[:, mine], axis=1)
     found = _spearman(np.broadcast_to(first, shuffled.shape), shuffled)
     p = (1 + int(np.sum(np.abs(found) >= abs(rho) - 1e-12))) / RESAMPLES
+    if high - low < 1e-12:
+        return RankCorrelation(rho, None, None, p)
     return RankCorrelation(rho, float(min(low, rho)), float(max(high, rho)), p)
 
 

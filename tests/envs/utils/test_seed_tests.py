@@ -320,6 +320,8 @@ def test_rank_correlation_is_spearmans() -> None:
     y = x + rng.normal(size=40)
     got = rank_correlation(x, y)
     assert got.rho == pytest.approx(spearmanr(x, y).statistic)
+    assert got.low95 is not None
+    assert got.high95 is not None
     assert got.low95 < got.rho < got.high95
     assert got.p <= 0.001
     assert got == rank_correlation(x, y)
@@ -336,6 +338,10 @@ def test_groups_widen_the_interval_of_a_rank_correlation() -> None:
     groups = np.repeat(np.arange(8), 10).tolist()
     cells, grouped = rank_correlation(x, y), rank_correlation(x, y, groups)
     assert cells.rho == grouped.rho
+    assert cells.low95 is not None
+    assert cells.high95 is not None
+    assert grouped.low95 is not None
+    assert grouped.high95 is not None
     assert grouped.high95 - grouped.low95 > 1.5 * (cells.high95 - cells.low95)
     assert grouped.p > cells.p
 
@@ -352,9 +358,18 @@ def test_groups_of_nothing_are_rarely_called_ordered(
         x, y = (np.concatenate([rng.permutation(7) for _ in range(groups)]) for _ in range(2))
         found = rank_correlation(x.tolist(), y.tolist(), names)
         called += found.p <= 0.05
-        covered += found.low95 <= 0 <= found.high95
+        low, high = found.low95, found.high95
+        covered += low is None or high is None or low <= 0 <= high
     assert called <= 0.08 * 300  # 5 % of 300, and two and a half deviations
     assert covered >= 0.91 * 300
+
+
+@pytest.mark.parametrize("groups", [["a"] * 3 + ["b"] * 3, None])
+def test_an_order_that_nothing_left_out_changes_has_no_interval(groups: list[str] | None) -> None:
+    """Two environments in perfect order were said to be 1.00 to 1.00."""
+    found = rank_correlation([1, 2, 3, 1, 2, 3], [1, 2, 3, 1, 2, 3], groups)
+    assert (found.rho, found.low95, found.high95) == (pytest.approx(1.0), None, None)
+    assert found.p < 1
 
 
 def test_what_has_no_order() -> None:
