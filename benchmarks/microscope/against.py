@@ -150,18 +150,20 @@ def compare_reports(results: str, reports: Sequence[str]) -> Comparison:
 def say_doubts(matrix: Results, report: CreditReport, path: Path) -> list[str]:
     """Return what a study of its own has otherwise than the column that it is set beside.
 
-    A study of :class:`MatrixPlace` has the column's settings and policy.
+    A study of :class:`MatrixPlace` has the column's settings.
     """
-    if report.place is not None:
-        return []
     name = _column(matrix, report, path)
-    own = matrix.suite.column(name).settings
-    there = {key: value for key, value in report.env_settings.items() if key not in own}
     said = []
-    if other := say_other_settings(there, {}, _defaults(report.env_id)):
-        said.append(f"settings that column {name} does not name: {other}")
+    if report.place is None:
+        own = matrix.suite.column(name).settings
+        there = {key: value for key, value in report.env_settings.items() if key not in own}
+        if other := say_other_settings(there, {}, _defaults(report.env_id)):
+            said.append(f"settings that column {name} does not name: {other}")
     start = matrix.columns.get(name)
-    if start is not None and start.start_digest not in ("", report.model_digest):
+    known = set() if start is None else {start.start_digest, report.start_digest} - {""}
+    if len(known) > 1 and report.place is not None:
+        said.append(f"measured {report.place.policy}, but of another start than {name} has now")
+    elif len(known) > 1:
         said.append(
             f"measured the policy {report.model}, which is not what column {name} starts from"
         )

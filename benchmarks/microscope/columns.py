@@ -202,6 +202,7 @@ def measure_column(job: ColumnJob) -> CreditReport:
                 column=start.column,
                 at=job.at,
                 policy=policy,
+                start_digest=start.start_digest,
                 refused=job.refused | refused | study.refused,
                 seconds=time.monotonic() - began,
                 cpu_seconds=time.process_time() - cpu,

@@ -81,6 +81,7 @@ class MatrixPlace(Form):
         column: The column.
         at: Which policy.
         policy: What it is, in words.
+        start_digest: Hash of the column's starting model; empty where it is not known.
         refused: Rows that cannot be measured, with the reason.
         seconds: Wall time of the column, training and gradients included.
         cpu_seconds: CPU time of it.
@@ -91,6 +92,7 @@ class MatrixPlace(Form):
     column: str
     at: At
     policy: str
+    start_digest: str = ""
     refused: dict[str, str]
     seconds: float
     cpu_seconds: float
@@ -141,6 +143,13 @@ class CreditReport(Form):
     commit: str
     rows: list[Row]
     place: MatrixPlace | None = None
+
+    @property
+    def start_digest(self) -> str:
+        """Hash of the model that the policy began as; empty where it is not known."""
+        if self.place is not None and self.place.at == "halfway":
+            return self.place.start_digest
+        return self.model_digest
 
     @property
     def model_name(self) -> str:

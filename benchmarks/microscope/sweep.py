@@ -111,7 +111,7 @@ def _earlier_report(job: ColumnJob) -> CreditReport | None:
         place is not None
         and place.suite_digest == job.suite.digest
         and (place.column, place.at) == (job.start.column, job.at)
-        and (job.at != "start" or job.start.start_digest in ("", old.model_digest))
+        and len({job.start.start_digest, old.start_digest} - {""}) < 2
         and (old.batches, old.batch_tokens, old.compared, old.reference)
         == (how.batches, how.batch_tokens, how.compared, how.reference)
         and (old.continuations, old.noise) == (how.truth.continuations, how.truth.noise)

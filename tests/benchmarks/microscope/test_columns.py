@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -146,8 +147,37 @@ def test_finished_columns_are_kept(
     other = replace(job, settings=replace(SETTINGS, compared=4))
     assert kept_report(other) is None  # of other settings: measured again
     assert kept_report(replace(job, rows=("dapo",))) is None
+
+
+@pytest.mark.parametrize("at", ["start", "halfway"])
+def test_a_report_of_another_start_is_not_kept(
+    matrix: Path, swept: tuple[Path, list[str]], tmp_path: Path, at: str
+) -> None:
+    """One of half way was kept beside the figures of the new start, without a word."""
+    (job,) = jobs(matrix, swept[0], at)
+    report = kept_report(job)
+    assert report is not None
     start = job.start.model_copy(update={"start_digest": "sha256:of-another-start"})
     assert kept_report(replace(job, start=start)) is None
+    shutil.copytree(matrix, tmp_path / "matrix")
+    start.write(Layout(tmp_path / "matrix").column_file("doors"))
+    (doubt,) = compare_reports(str(tmp_path / "matrix"), [str(job.file)]).doubts
+    assert "but of another start than doors has now" in doubt
+    assert compare_reports(str(matrix), [str(job.file)]).doubts == []
+
+
+def test_a_report_that_does_not_know_its_start_is_kept(
+    matrix: Path, swept: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    """Those of before do not say which it was, and half way takes long."""
+    (job,) = jobs(matrix, swept[0], "halfway")
+    report = kept_report(job)
+    assert report is not None
+    assert report.place is not None
+    place = report.place.model_copy(update={"start_digest": ""})
+    (again,) = jobs(matrix, tmp_path, "halfway")
+    report.model_copy(update={"place": place}).write(again.file)
+    assert kept_report(again) is not None
 
 
 def test_rows_asked_for_later_join_those_of_the_report(
