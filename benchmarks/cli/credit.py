@@ -179,9 +179,15 @@ def run(command: Command) -> None:
 def measure(
     command: Command, recipes: dict[str, Recipe], settings: StudySettings, processes: int, out: Path
 ) -> None:
-    """Measure recipes and write their report into a folder."""
+    """Measure recipes and write their report into a folder.
+
+    Raises:
+        OwnPartError: A part of a recipe raised; after the report of the others, where all was
+            measured.
+    """
     from ...algos.runs.progress import reporter
     from ..microscope.crew import Bench, hire
+    from ..microscope.giving import OwnPartError
     from ..microscope.report import write_report
     from ..microscope.study import Study
 
@@ -197,6 +203,11 @@ def measure(
     say("")
     for path in written:
         say(escape(str(path)))
+    if study.failed:
+        raise OwnPartError(
+            f"{' '.join(study.failed.values())} The report in {out} is what the rest gave; measure "
+            "that recipe alone, with another --out, once it is mended."
+        )
 
 
 def report_folder(command: Command) -> Path:

@@ -19,6 +19,7 @@ from ..matrix.references import make_start_model
 from ..matrix.suite import Limits, Suite, SuiteEnv
 from ..matrix.train_cell import RefusedCellError, has_model, make_train_config
 from .crew import Bench, OwnProcess
+from .giving import OwnPartError
 from .halfway import bare, train_critic, train_halfway
 from .report import FILE, At, CreditReport, MatrixPlace
 from .study import Study, StudySettings
@@ -194,7 +195,10 @@ def measure_column(job: ColumnJob) -> CreditReport:
     study = Study(
         bench, recipes, job.settings.study(job.suite.column(start.column)), Silent(), critics
     )
-    report = study.run(OwnProcess(bench)).model_copy(
+    found = study.run(OwnProcess(bench))
+    if study.failed:
+        raise OwnPartError(" ".join(study.failed.values()))
+    report = found.model_copy(
         update={
             "place": MatrixPlace(
                 suite=job.suite.name,

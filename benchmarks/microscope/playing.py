@@ -192,6 +192,23 @@ class Playground:
             actions=sum(work.actions for work in works),
         )
 
+    def some(self, subject: Subject) -> Forest:
+        """Play a subject's first groups and measure nothing; return those that its filter keeps."""
+        recipe, keep = subject.recipe, subject.recipe.filter
+        if self.batches:
+            starts = subject.tasks.starts_from(1, 0, 0, SOME)
+        else:
+            starts = subject.tasks.starts(1, self.count(recipe), 0)[:SOME]
+        job = Job(
+            rollout=recipe.rollout,
+            temperature=recipe.temperature,
+            starts=tuple(starts),
+            truth=None,
+            random=self.random,
+        )
+        groups = [measured.group for found in self.crew.run([job]) for measured in found]
+        return Forest.of([g for g in groups if keep is None or keep.keeps(episode_returns(g))])
+
     def samples(self, subjects: Sequence[Subject], tick: Tick) -> dict[str, Sample]:
         """Return the groups of every recipe by its name.
 
@@ -377,6 +394,8 @@ class Playground:
         ]
 
 
+SOME = 2
+"""Groups that a recipe's credit is tried on."""
 AT_ONCE = 5
 """Groups of a job at most: many turns share a batch, and there are jobs for several processes."""
 PATHS_AT_ONCE = 40

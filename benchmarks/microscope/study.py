@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,11 +20,12 @@ from ...algos.core.recipe import Recipe
 from ...algos.runs.progress import Bar, Reporter
 from ...algos.runs.provenance import git_commit
 from ...algos.training.config import model_digest
-from ...algos.training.credit_step import Credited, assign_credit
+from ...algos.training.credit_step import Credited
 from ...algos.training.rollout_dump import SUFFIX, first_groups, write_dump
 from ...envs.core.errors import BadValueError
-from .credits import TurnCredit, TurnIndex, turn_credit
+from .credits import TurnCredit, TurnIndex
 from .crew import Bench, Crew
+from .giving import OwnPartError, credit_by_batch, credit_of, give_credit
 from .gradients import Vectors, group_gradients
 from .intervals import FEW, differences_of, drawn_weights, values_of
 from .metrics import (
@@ -178,6 +180,8 @@ class Study:
 
     Attributes:
         refused: Recipes that cannot be measured, with the reason, where that is no error.
+        failed: Recipes with a part that raised after all was measured, with the error: the report
+            is of the others.
 
     Raises:
         BadValueError: A recipe whose credit cannot be judged.
@@ -193,6 +197,7 @@ class Study:
     ) -> None:
         self.bench, self.settings, self.report = bench, settings, report
         self.refused: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
         self.subjects: list[Subject] = []
         for name, recipe in recipes.items():
             try:
@@ -214,6 +219,8 @@ class Study:
         Raises:
             BadValueError: A recipe whose credit cannot be judged; or, where that is no error, none
                 is left.
+            OwnPartError: A part of a recipe raised on the first groups, of which nothing is
+                measured yet; or, later, in all recipes.
         """
         began = time.monotonic()
         if not self.subjects:
@@ -230,14 +237,17 @@ class Study:
             refuse=self._refuse,
             chance=text_env(self.bench.env).chance,
         )
+        self._try_out(ground)
         with self.report.bar("measuring turns") as bar:
             samples = ground.samples(self.subjects, bar.update)
         seconds = time.monotonic() - began
         self._seen = self._judge(samples)
+        reference = self._reference(ground) if self._seen else None
+        along = {} if reference is None else self._along(ground, reference)
+        if not self._seen and self.failed:
+            raise OwnPartError(" ".join(self.failed.values()))
         if not self._seen:
             raise BadValueError(f"credit: no recipe can be measured: {self.refused}.")
-        reference = self._reference(ground)
-        along = {} if reference is None else self._along(ground, reference)
         with self.report.bar("differentiating") as bar:
             rows = self._rows(bar, along)
         config, work = self.bench.config, ground.work
@@ -266,6 +276,23 @@ class Study:
             commit=git_commit() or "",
             rows=rows,
         )
+
+    def _try_out(self, ground: Playground) -> None:
+        """Give credit to some groups that are only played, so that faults come before the work."""
+        left = []
+        with self.report.bar("trying the credit") as bar:
+            for done, subject in enumerate(self.subjects, 1):
+                try:
+                    if (forest := ground.some(subject)).paths:
+                        credited = give_credit(subject, forest)
+                        with suppress(BadValueError):  # a loss may find too little in few groups
+                            credit_of(subject, credited, TurnIndex.of(credited.forest))
+                except BadValueError as fault:
+                    self._refuse(subject.name, fault)
+                else:
+                    left.append(subject)
+                bar.update(done / len(self.subjects), subject.name)
+        self.subjects = left
 
     def write_dumps(self, folder: Path) -> dict[str, str]:
         """Write each recipe's first groups with credit and truth per token, for `turngym view`.
@@ -322,13 +349,18 @@ class Study:
                 sample = ground.play_only(subject, count, bar.update)
                 if not sample.groups:
                     continue
-                credit = _credit_by_batch(subject, sample, TurnIndex.of(sample.forest))
+                try:
+                    credit = credit_by_batch(subject, sample, TurnIndex.of(sample.forest))
+                except OwnPartError as fault:
+                    self.failed[subject.name] = str(fault)
+                    continue
                 kinds = {"own": credit.coefficients}
                 given = subject.learner, sample.forest, kinds
                 own = _padded(group_gradients(*given, units=sample.units)["own"], count)
                 bar.update((done + 1) / len(self._seen), subject.name)
             tokens = np.full(count, sample.tokens)
             out[subject.name] = reference_measures(own, reference, tokens, weights)
+        self._seen = [seen for seen in self._seen if seen.subject.name not in self.failed]
         return out
 
     def _judge(self, samples: Mapping[str, Sample]) -> list[_Seen]:
@@ -340,12 +372,15 @@ class Study:
             sample = samples[subject.name]
             same = tuple(id(measured) for measured in sample.groups)
             try:
-                credited = _credited(subject, sample.forest)
+                credited = give_credit(subject, sample.forest)
                 index = TurnIndex.of(credited.forest)
                 if self.settings.batches:
-                    credit = _credit_by_batch(subject, sample, index)
+                    credit = credit_by_batch(subject, sample, index)
                 else:
-                    credit = turn_credit(subject.recipe, credited, index)
+                    credit = credit_of(subject, credited, index)
+            except OwnPartError as fault:
+                self.failed[subject.name] = str(fault)
+                continue
             except BadValueError as fault:
                 self._refuse(subject.name, fault)
                 continue
@@ -398,7 +433,10 @@ class Study:
                 pair = truth.judge(seen.credit.mean), gradient_table(own, whole, tokens)
                 measures = _measures(*pair, weights)
                 measures |= along.get(name, {})
-                self._add_bias(seen, measures)
+                try:
+                    self._add_bias(seen, measures)
+                except OwnPartError as fault:
+                    self.failed[name] = str(fault)
                 rows[name] = _row(name, "recipe", seen, measures, seen.credit.within), measures
             noise_only = found["random"]
             sides: tuple[tuple[Literal["truth", "random"], TurnTable, Numbers, Truths], ...] = (
@@ -429,10 +467,10 @@ class Study:
                 found = []
                 for group in again:
                     forest = Forest.of([*groups[:g], group, *groups[g + 1 :]])
-                    credited = _credited(seen.subject, forest)
+                    credited = give_credit(seen.subject, forest)
                     index = TurnIndex.of(credited.forest)
                     if (g, tree, turn) in index.places:
-                        mean = turn_credit(seen.subject.recipe, credited, index).mean
+                        mean = credit_of(seen.subject, credited, index).mean
                         found.append(mean[index.places.index((g, tree, turn))])
                 if len(found) > 1:
                     credits.append(np.array(found))
@@ -482,31 +520,6 @@ def name_rollout(rollout: Rollout) -> str:
         if getattr(rollout, f.name) != f.default or f.name == "n"
     ]
     return f"{kind.__name__}({', '.join(given)})"
-
-
-def _credited(subject: Subject, forest: Forest) -> Credited:
-    return assign_credit(subject.recipe, forest, subject.learner, subject.tasks)
-
-
-def _credit_by_batch(subject: Subject, sample: Sample, index: TurnIndex) -> TurnCredit:
-    """Return the credit of a sample, given in each training batch for itself, as in training."""
-    recipe = subject.recipe
-    parts = []
-    for forest in sample.parts():
-        one = _credited(subject, forest)
-        if one.forest.paths:
-            parts.append(turn_credit(recipe, one, TurnIndex.of(one.forest)))
-    sizes = [len(part.mean) for part in parts]
-    if sum(sizes) != len(index.places):
-        raise BadValueError(
-            f"credit: the shapers of recipe {subject.name!r} take turns away, which a batch at a "
-            "time cannot be put together again."
-        )
-    return TurnCredit(
-        mean=np.concatenate([part.mean for part in parts]),
-        coefficients=[row for part in parts for row in part.coefficients],
-        within=float(np.average([part.within for part in parts], weights=sizes)),
-    )
 
 
 def compared_returns(forest: Forest) -> list[npt.NDArray[np.float32]]:

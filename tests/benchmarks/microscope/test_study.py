@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,16 @@ import pytest
 from helpers import bifurcation_world
 
 from turngym.agents.warm_start.cache import ensure_starter
+from turngym.algos.core.forest import Forest
+from turngym.algos.core.protocols import Credit, Credits
+from turngym.algos.core.recipe import Recipe
+from turngym.algos.credit import GroupCredit
 from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import Budget, EnvConfig, TrainConfig
+from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.microscope.crew import Bench, OwnProcess, hire
+from turngym.benchmarks.microscope.giving import OwnPartError
 from turngym.benchmarks.microscope.report import CreditReport, say_left_out, write_report
 from turngym.benchmarks.microscope.study import Study, StudySettings
 from turngym.benchmarks.microscope.truth import RandomTransitionError, TruthSettings
@@ -32,16 +39,22 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def study(
-    model: str, *names: str, env: dict[str, Any] | None = None, truth: Any = None, **settings: Any
+    model: str,
+    *names: str,
+    env: dict[str, Any] | None = None,
+    truth: Any = None,
+    own: dict[str, Recipe] | None = None,
+    **settings: Any,
 ) -> tuple[Study, OwnProcess]:
     changes = {"treegrpo": {}, "sft": {}}
     recipes = {
         name: make_recipe(name, changes.get(name, {"rollout.n": "6"}), small=True) for name in names
     }
+    recipes |= own or {}
     config = TrainConfig(
         env=EnvConfig(id=ENV, settings={"length": LENGTH, "at": AT, **(env or {})}),
         model=model,
-        recipe=recipes[names[0]],
+        recipe=next(iter(recipes.values())),
         budget=Budget(steps=1),
         max_tokens=1,
         max_batch=256,
@@ -198,6 +211,75 @@ def test_worker_processes_measure_what_one_process_measures() -> None:
         found.append((report.rows, [seen.truth.whole.tolist() for seen in one._seen]))
     assert found[0][1] == found[1][1]
     assert found[0][0] == found[1][0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breaking(Credit):
+    """A rule with a bug, which shows where there are so many groups."""
+
+    groups: int = 1
+
+    def __call__(self, forest: Forest, annotations: Any) -> Credits:
+        whole = GroupCredit()(forest, annotations)
+        return replace(whole, advantages=[]) if len(forest.groups) < self.groups else 1 / 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rightly(Breaking):
+    """The same, right below."""
+
+    def __call__(self, forest: Forest, annotations: Any) -> Credits:
+        few = len(forest.groups) < self.groups
+        return (GroupCredit() if few else Breaking())(forest, annotations)
+
+
+def with_credit(rule: Credit) -> Recipe:
+    return replace(make_recipe("grpo", {"rollout.n": "6"}, small=True), name="mine", credit=rule)
+
+
+@pytest.mark.parametrize("batches", [0, 2])
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (
+            Breaking(),
+            r"recipe 'mine': Breaking raised ZeroDivisionError: .*test_study\.py, line \d",
+        ),
+        (Breaking(groups=9), "Breaking gave 'advantages' as a list of 0"),
+    ],
+)
+def test_a_rule_that_breaks_is_named_before_anything_is_measured(
+    model: str, rule: Credit, reason: str, batches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended in a traceback when all was measured, of the other recipes too."""
+    monkeypatch.setattr(
+        "turngym.benchmarks.microscope.crew.measure_group", lambda *_: pytest.fail("measured")
+    )
+    size = {"batches": batches, "batch_tokens": 24, "strict": False} if batches else {}
+    made, crew = study(model, "grpo", own={"mine": with_credit(rule)}, **size)
+    with pytest.raises(OwnPartError, match=reason):
+        made.run(crew)
+
+
+def test_what_is_measured_is_reported_beside_a_rule_that_breaks_later(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = TruthSettings(continuations=4)
+    rule = with_credit(Rightly(groups=3))
+    made, crew = study(model, "grpo", own={"mine": rule}, truth=few, groups=3)
+    report = made.run(crew)
+    assert "Rightly raised ZeroDivisionError" in made.failed["mine"]
+    assert [row.name for row in report.rows if row.role == "recipe"] == ["grpo"]
+    made, crew = study(model, own={"mine": rule}, truth=few, groups=3)
+    with pytest.raises(OwnPartError, match="Rightly raised"):
+        made.run(crew)
+    recipes = {"grpo": make_recipe("grpo", {"rollout.n": "6"}, small=True), "mine": rule}
+    monkeypatch.setattr("turngym.benchmarks.cli.credit.find_recipes", lambda _: recipes)
+    words = ["--env", ENV, "--model", model, "--max-tokens", "1", "--out", str(tmp_path / "out")]
+    words += ["--groups", "3", "--continuations", "4", "--workers", "1"]
+    assert main(["credit", *words]) == REFUSED
+    assert "Rightly raised ZeroDivisionError" in capsys.readouterr().err
+    assert CreditReport.read(tmp_path / "out" / "credit.json").rows[0].name == "grpo"
 
 
 def test_what_cannot_be_judged_is_refused(model: str) -> None:
