@@ -81,6 +81,7 @@ class Learner:
         self.policy = policy
         self.models = Models(policy, recipe, settings or LearnerSettings(), pad_id, team)
         self.optimizer_steps = 0
+        self._fault = ""
         self._last: tuple[Forest, list[Row]] | None = None
         self.loss_is_silent = silent_without_advantage(recipe.loss)
         # the base of its ratio is then the engine's, which says nothing of the difference
@@ -309,6 +310,7 @@ class Learner:
         log.left_out(len(chosen) - len(live), len(chosen))
         share = sum(_tokens(rows, i, kept) for i in live) / norm.tokens
         self.optimizer.zero_grad(set_to_none=False)
+        self._fault = ""
         models = self.models
         with models.opening(models.tokens, rows, live, training=True) as opening:
             for micro, batch, counts in models.team.batches(models.batching, rows, live, opening):
@@ -334,7 +336,14 @@ class Learner:
                 computed = "old_logprobs" in streams and not self._trusts_engine
                 if log.steps == 0 and not computed:
                     log.compare(rows, micro, _own(seen, batch, rows, micro))
+        self._check_finite()
         self._descend(log)
+
+    def _check_finite(self) -> None:
+        """Raise in all processes where the mini batch's loss is not finite in one of them."""
+        faults = self.models.team.ranks.everyone(self._fault)
+        if said := next(filter(None, faults), ""):
+            raise LossNotFiniteError(said)
 
     def _backward(self, seen: LossBatch, batch: MicroBatch, counts: bool) -> LossOut:
         """Add a micro batch's gradients: of the policy, then of a critic of its own."""
@@ -355,8 +364,9 @@ class Learner:
         outs = [computed(loss, seen) for loss in losses]
         whole = functools.reduce(torch.add, (out.loss for out in outs))
         metrics = {name: value for out in outs for name, value in out.metrics.items()}
-        if not bool(torch.isfinite(whole)):
-            raise _not_finite(self.recipe.name, self.optimizer_steps, metrics)
+        if not bool(torch.isfinite(whole)):  # said later: the other processes wait for this pass
+            said = _say_not_finite(self.recipe.name, self.optimizer_steps, metrics)
+            self._fault = self._fault or said
         if not whole.requires_grad:
             raise BadValueError(
                 f"recipe {self.recipe.name}: {type(self.recipe.loss).__name__} gave a loss without "
@@ -525,9 +535,9 @@ def _tokens(rows: Sequence[Row], at: int, kept: Mapping[int, npt.NDArray[np.bool
     return int(kept[at].sum()) if at in kept else rows[at].n_act
 
 
-def _not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> LossNotFiniteError:
+def _say_not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> str:
     shown = ", ".join(f"{k} {float(v):.4g}" for k, v in parts.items())
-    return LossNotFiniteError(
+    return (
         f"recipe {name}: the loss of optimiser step {step} is not finite ({shown}); its mini batch "
         "changed nothing. Try a lower learning rate, or --precision float32, in a new run from the "
         "last checkpoint: turngym train --config RUN --model RUN --warm-start 0 "

@@ -31,7 +31,7 @@ from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.models.lora import LoraSettings, merged, merged_view, with_lora
 from turngym.algos.core.forest import Group
 from turngym.algos.core.protocols import Credits, Start
-from turngym.algos.learner.learner import Learner
+from turngym.algos.learner.learner import Learner, LossNotFiniteError
 from turngym.algos.learner.offload import ActivationOffload, CopyLane, Offload
 from turngym.algos.learner.parallel.sharding import Gathered
 from turngym.algos.learner.parallel.team import Team
@@ -519,6 +519,23 @@ def sent_through_a_group(folder: Path) -> dict[str, Any]:
     return out
 
 
+def not_finite() -> dict[str, Any]:
+    """What each process is told where the loss is not finite in the rows of one."""
+    ranks = join_ranks("cpu")
+    made = learner(Team(ranks.learner), small("qwen2"), "float32")
+    forest = branching(3, groups=4)
+    notes = {"ref_logprobs": [np.full(forest.n_act(p), -5.5, np.float32) for p in forest]}
+    said = []
+    for bad in (np.nan, 1.0):
+        credits = Credits([np.ones(forest.n_act(p), np.float32) for p in forest])
+        credits.advantages[0][:] = bad
+        try:
+            made.update(forest, notes, credits)
+        except LossNotFiniteError as error:
+            said.append(str(error))
+    return {"said": ranks.learner.everyone(said), "steps": made.optimizer_steps}
+
+
 def met() -> bool:
     """Whether nobody begins a run before all do."""
     ranks = join_ranks("cpu")
@@ -568,6 +585,7 @@ def work(folder: Path) -> None:
         "checkpoint": written_meanwhile(places["checkpoints"]),
         "exact": kept_exact(places["checkpoints"]),
         "met": met(),
+        "not_finite": not_finite(),
         "groups": len(torch.distributed.distributed_c10d._world.pg_map),
     }
     if join_ranks("cpu").first:

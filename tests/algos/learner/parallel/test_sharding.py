@@ -101,6 +101,16 @@ def test_a_teacher_is_cut_up_from_a_mapped_file(found: dict[str, Any]) -> None:
     assert 0.95 * row["whole"] < taken < row["whole"] + 0.6 * row["layer"]  # half of each
 
 
+def test_a_loss_that_is_not_finite_in_one_process_ends_all(found: dict[str, Any]) -> None:
+    """The others waited for its passes for two hours."""
+    row = found["not_finite"]
+    first, second = row["said"]
+    assert first == second
+    assert len(first) == 1
+    assert "the loss of optimiser step 0 is not finite" in first[0]
+    assert row["steps"] == 2  # the next update, of two epochs, is as if it had not been
+
+
 def test_a_checkpoint_is_written_while_training_goes_on(found: dict[str, Any]) -> None:
     row = found["checkpoint"]
     assert row == {"early": True, "moved": True, "step": 1, "weights": True, "moments": True}
