@@ -214,7 +214,10 @@ class LossOut:
     """A scalar that sums over micro batches to the mini batch's loss, and its parts.
 
     ``metrics`` are such sums too (each micro batch's share), so that adding them over micro
-    batches gives the value of the mini batch; names without a stage (``"clip_frac"``).
+    batches gives the value of the mini batch; names without a stage (``"clip_frac"``). A name with
+    an underscore is a mean over tokens by ``norm.tokens``: where paths without an advantage are not
+    computed, it is logged as the mean over the others. One without (``"policy"``) is a term, to
+    which they add 0.
     """
 
     loss: torch.Tensor

@@ -129,7 +129,7 @@ METRICS: dict[str, str] = {
     "budget/imitated_tokens": "tokens of the expert's actions imitated before the run, if any",
     "budget/paths": "paths trained on since the start",
     "budget/turns": "environment steps taken for training since the start",
-    "budget/optimizer_steps": "optimiser steps taken since the start",
+    "budget/optimizer_steps": "optimiser steps since the start, skipped and replayed ones included",
     # evaluation, one entry per evaluation set; sampled at the evaluations' temperature
     **{f"eval/*/{key}": what for key, what in _EVALUATION.items()},
     # the same tasks decoded greedily, in those evaluations that are greedy too
