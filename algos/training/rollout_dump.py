@@ -28,6 +28,8 @@ SUFFIX = "-tokens.jsonl"
 MAX_CHARACTER_BYTES = 4
 """Length of the longest UTF-8 character: at most so many tokens share one."""
 
+NOT_BY_TOKEN = frozenset({"earlier_returns"})
+"""Annotations of whole tasks, which may be as long as a path by chance."""
 Pieces = tuple[list[str], list[str]]
 """Text of each observation token and of each action token of a turn."""
 
@@ -56,15 +58,21 @@ class RolloutDump:
 def first_groups(
     forest: Forest, annotations: Annotations, credits: Credits, count: int
 ) -> RolloutDump:
-    """Return the first ``count`` groups with their streams, still without step, names and texts."""
+    """Return the first ``count`` groups with their streams, still without step, names and texts.
+
+    Annotations that have no number for each token are left out.
+    """
     smaller = Forest.of(forest.groups[:count])
-    n = len(smaller.paths)
+    lengths = [smaller.n_act(path) for path in smaller]
+    n = len(lengths)
     streams: dict[str, Sequence[Floats]] = {"advantages": credits.advantages[:n]}
     given = {**annotations, "value_targets": credits.value_targets, **credits.extra}
     for name, rows in given.items():
-        if len(rows):
-            lengths = [smaller.n_act(path) for path in smaller]
-            streams[name] = [row[:m] for row, m in zip(rows[:n], lengths, strict=True)]
+        if not len(rows) or name in NOT_BY_TOKEN:
+            continue
+        of_path = list(zip(rows[:n], lengths, strict=True))
+        if all(len(row) in (m, m + 1) for row, m in of_path):
+            streams[name] = [row[:m] for row, m in of_path]
     return RolloutDump(step=0, about={}, forest=smaller, streams=streams)
 
 

@@ -104,6 +104,19 @@ def test_only_the_first_groups_are_kept_with_their_own_streams() -> None:
         assert [row[0] for row in kept.streams[name]] == list(range(n))
 
 
+@pytest.mark.parametrize("name", ["earlier_returns", "of_my_own"])
+def test_what_has_no_number_for_each_token_is_left_out(tmp_path: Path, name: str) -> None:
+    """Returns of a task's last group, where there was none, made TIGPO's files unreadable."""
+    forest = Forest.of([forked("a")])
+    lengths = [forest.n_act(p) for p in forest]
+    for rows in ([0] * len(lengths), [n + 2 for n in lengths], lengths):
+        notes = {name: [np.ones(n, np.float32) for n in rows]}
+        kept = first_groups(forest, notes, credits_of(forest), 1)
+        write_dump(tmp_path / "x.jsonl", kept, Scores(), Letters())  # type: ignore[arg-type]
+        by_token = name == "of_my_own" and rows is lengths
+        assert (name in read_dump(tmp_path / "x.jsonl").streams) is by_token
+
+
 def test_debug_info_comes_back(tmp_path: Path) -> None:
     forest = Forest.of([crawled()])
     back = read_dump(write_step(tmp_path / "x.jsonl", forest, 4))
