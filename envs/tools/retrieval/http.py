@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 from ...core.errors import BadValueError, DataError, TurngymError
 from ...core.fork import Shared
 from ...core.settings import check_integer, check_settings
-from ...utils.http import HttpClient, HttpError, check_url, excerpt, parse_json
+from ...utils.http import HttpClient, HttpError, bearer_headers, check_url, excerpt, parse_json
 from .base import Hit, words
 from .http_cache import FoundCache
 
 _ROUTE = "/retrieve"
-_NO_RETRIEVER = (401, 403, 404, 405)
+_UNAUTHORISED = 401
+_NO_RETRIEVER = (403, 404, 405)
 _HEALTH_S = 2.0
 _MAX_BYTES = 1 << 28
 _EXPECTED = (
@@ -49,6 +50,8 @@ class HttpRetriever(Shared):
             index that the server's ``/health`` names, or by the address where it names none: then
             remove the folder when the server's passages change. Queries without passages are
             asked again.
+        token_variable: Environment variable with the server's token, which every request sends;
+            where it is empty or not set none is sent.
 
     Raises:
         BadValueError: A value out of range.
@@ -62,6 +65,7 @@ class HttpRetriever(Shared):
     attempts: int = 4
     wait_s: float = 0.5
     cache: str | None = None
+    token_variable: str = ""
     _client: HttpClient = field(init=False, repr=False, compare=False)
     _health: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -83,9 +87,15 @@ class HttpRetriever(Shared):
                     f"HttpRetriever: cache is {self.cache!r}; expected a folder, or None."
                 )
             object.__setattr__(self, "cache", os.fspath(self.cache))
+        if not isinstance(self.token_variable, str):
+            raise BadValueError(
+                f"HttpRetriever: token_variable is {self.token_variable!r}; expected the name of "
+                "an environment variable, or '' for no token."
+            )
 
     def __reduce__(self) -> Any:
-        return HttpRetriever, (self.url, self.timeout_s, self.attempts, self.wait_s, self.cache)
+        tries = self.timeout_s, self.attempts, self.wait_s
+        return HttpRetriever, (self.url, *tries, self.cache, self.token_variable)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Return at most ``k`` hits for each query, in the server's order.
@@ -117,9 +127,14 @@ class HttpRetriever(Shared):
     def _fetch(self, queries: Sequence[str], k: int) -> dict[str, list[Hit]]:
         asked = {"queries": list(queries), "topk": k, "return_scores": True}
         try:
-            body = self._client.send(self.url, asked)
+            body = self._client.send(self.url, asked, headers=bearer_headers(self.token_variable))
         except HttpError as error:
             status = error.reply.status
+            if status == _UNAUTHORISED:
+                raise DataError(
+                    f"{self.url}: {error.reply.problem}. Set the token in an environment variable, "
+                    "and name that as token_variable in the retriever's settings."
+                ) from None
             if error.refused and (status in _NO_RETRIEVER or status < 400):
                 raise DataError(
                     f"{self.url}: {error.reply.problem}. Is this a retrieval server? Expected one "
@@ -141,7 +156,11 @@ class HttpRetriever(Shared):
         health = replace(self._client, attempts=1, timeout_s=min(self.timeout_s, _HEALTH_S))
         identity = self.url
         try:
-            identity = health.send(f"{self.url.removesuffix(_ROUTE)}/health", read=_read_index)
+            identity = health.send(
+                f"{self.url.removesuffix(_ROUTE)}/health",
+                headers=bearer_headers(self.token_variable),
+                read=_read_index,
+            )
         except HttpError as error:
             if not error.reply.status:  # it may be back later, or never be needed
                 return cache.identity(self.url) or self.url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import signal
 import socket
@@ -21,8 +22,9 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("fastapi")
 
 from turngym.benchmarks.cli.main import REFUSED, main
+from turngym.envs.core.errors import DataError
 from turngym.envs.tools.retrieval.base import Hit
-from turngym.envs.tools.retrieval.http import HttpRetriever
+from turngym.envs.tools.retrieval.http import HttpRetriever, as_retriever
 
 
 @pytest.fixture
@@ -97,6 +99,24 @@ def test_eval_over_a_server_and_without_it(corpus: Path, tmp_path: Path) -> None
     assert main([*words, "--env.retriever", url]) == 0  # the server is gone: counted, not scored
     (score,) = json.loads(out.read_text())
     assert (score["n"], score["errors"]) == (0, 1)
+
+
+def test_the_client_sends_the_token_that_its_server_asks_for(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETRIEVER_TOKEN", "a long random text")
+    with serving("--corpus", str(corpus), "--port", "0", "--token-variable", "RETRIEVER_TOKEN") as (
+        _,
+        url,
+    ):
+        asking = as_retriever(url, {"token_variable": "RETRIEVER_TOKEN"})
+        ((hit,),) = pickle.loads(pickle.dumps(asking)).search(["town Lum"], 1)
+        assert hit.id == "1"
+        with pytest.raises(DataError, match=r"status 401: .* name that as token_variable"):
+            HttpRetriever(url).search(["town Lum"], 1)
+        monkeypatch.setenv("RETRIEVER_TOKEN", "another")
+        with pytest.raises(DataError, match="status 401"):
+            asking.search(["town Lum"], 1)
 
 
 def refused(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
