@@ -23,6 +23,8 @@ from ...envs.paper_crawler.prompts import PROMPTS
 from ...envs.utils.file_rows import read_rows as read_json_lines
 
 _REASON = "Reason:"
+PATIENCE = 1000
+"""Requests of a split without end that may give no pair one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ def selector_pairs(
     Every request gives as many answers as other papers, so that its words alone tell nothing. A
     paper counts as an answer where it is annotated as one; where all answers of a request are
     known (generated worlds), the others among them are left out. The same settings give the same
-    pairs; a split that is too small gives fewer than ``n``.
+    pairs; a split that is too small gives fewer than ``n``, and so does one without end of which
+    :data:`PATIENCE` requests in a row gave none.
 
     Args:
         env: Library, requests and rules: searches, results per search, the date.
@@ -164,8 +167,8 @@ def selector_pairs(
 
     Raises:
         UnknownNameError: There is no such split.
-        BadValueError: No request of the split gave a pair, or it has no end where all of its
-            answers are asked for.
+        BadValueError: No request of the split that was tried gave a pair, or it has no end where
+            all of its answers are asked for.
         EnvFault: The library is broken.
     """
     settings = settings or PairSettings()
@@ -173,12 +176,15 @@ def selector_pairs(
     size = get_split_size(env.source, split, env.name)
     allowed = _answers(env, split, size) if settings.others == "answers" else None
     pairs: list[Pair] = []
+    fruitless = 0
     for index in _order(size, rng):
         request = env.source.task(split, index).payload
         met = partial_crawl(env, request, rng, settings)
         others = [p for p in met if allowed is None or p.id in allowed]
-        pairs += _of_request(env, request, others, (rng, settings.per_request))
-        if len(pairs) >= settings.n:
+        found = _of_request(env, request, others, (rng, settings.per_request))
+        pairs += found
+        fruitless = 0 if found else fruitless + 1
+        if len(pairs) >= settings.n or (size is None and fruitless == PATIENCE):
             break
     if not pairs:
         raise BadValueError(

@@ -16,6 +16,7 @@ from turngym.agents.paper_selector.examples import (
     selector_pairs,
 )
 from turngym.envs.core.errors import BadValueError, UnknownNameError
+from turngym.envs.core.tasks import Task
 from turngym.envs.paper_crawler.env import PaperCrawler
 from turngym.envs.paper_crawler.papers import Paper, Request
 
@@ -99,6 +100,27 @@ def test_all_answers_of_a_split_without_end(world, monkeypatch):
     monkeypatch.setattr(type(world.source), "sizes", lambda _: {"train": None})
     with pytest.raises(BadValueError, match="has no end"):
         selector_pairs(world, "train", PairSettings(others="answers"))
+
+
+@pytest.mark.parametrize(("enter", "some"), [(0.0, False), (1.0, True)])
+def test_a_split_without_end_that_gives_no_more_pairs_ends(world, monkeypatch, enter, some):
+    monkeypatch.setattr("turngym.agents.paper_selector.examples.PATIENCE", 20)
+    first, asked = world.source.task("train", 0).payload, []
+
+    def draw(_, split, index):
+        asked.append(index)
+        found = first if len(asked) == 1 else replace(first, answers=(), oracle=())
+        return Task(f"train/{index}", split, index, found)
+
+    monkeypatch.setattr(type(world.source), "sizes", lambda _: {"train": None})
+    monkeypatch.setattr(type(world.source), "task", draw)
+    settings = PairSettings(enter=enter)
+    if some:
+        assert {pair.request for pair in selector_pairs(world, "train", settings)} == {first}
+    else:
+        with pytest.raises(BadValueError, match="gave one"):
+            selector_pairs(world, "train", settings)
+    assert len(asked) == 20 + some
 
 
 def test_rows_say_why(world):
