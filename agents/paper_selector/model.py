@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from ..rendering.factory import make_renderer
 from .decision import decision_of
 from .settings import SELECTOR_FILE, TAIL, SelectorSettings
 
+_PAPER = re.compile(r"\n(?:Paper title|paper): .*\n")
 REMEMBERED = 1_000_000
 """Scores that a selector remembers; the oldest are forgotten first."""
 
@@ -178,8 +180,22 @@ class Questions:
                 "or leave them out (rationale=False, --rationale False)."
             )
         ids = self._renderer.open("", prompt)
+        if len(ids) > most:
+            ids = self._renderer.open("", self._show_title(prompt, most))
         over = len(ids) - most
         return ids if over <= 0 else ids[: -TAIL - over] + ids[-TAIL:]
+
+    def _show_title(self, prompt: str, most: int) -> str:
+        """Return a question without the end of a request that would push the title out."""
+        title = _PAPER.search(prompt)
+        if title is None:
+            return prompt
+        request = self._renderer.write(prompt[: title.start()])
+        around = len(self._renderer.open("", "")) + len(self._renderer.write(title[0]))
+        room = max(0, most - TAIL - around)
+        if len(request) <= room:
+            return prompt
+        return self._renderer.text(request[:room]) + prompt[title.start() :]
 
     def write(self, text: str) -> list[int]:
         """Return the ids of a part of an answer."""

@@ -29,7 +29,7 @@ class SelectorSettings:
         threshold: Probability above which a paper is selected. Environments select above 0.5, so
             another threshold shifts all log-odds until it lies there; the order stays.
         max_tokens: Longest prompt. Of a longer one, what stands before its last 64 tokens is cut:
-            the end of the abstract.
+            the end of the abstract, and the end of a request that leaves the paper's title no room.
     """
 
     prompt: str = "rules"

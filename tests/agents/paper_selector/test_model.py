@@ -18,6 +18,7 @@ from turngym.agents.paper_selector.settings import SELECTOR_FILE, SelectorSettin
 from turngym.algos.training.supervised.selector import MICRO_SHAPE, small_model
 from turngym.envs.core.errors import BadValueError, DataError, EnvFault, UnknownNameError
 from turngym.envs.paper_crawler.papers import Judged, Paper, Request
+from turngym.envs.paper_crawler.prompts import PROMPTS
 
 SHORT = SelectorSettings(prompt="short")
 SHAPE = replace(MICRO_SHAPE, hidden=32, heads=2, layers=2, inner=64, vocab_size=400, context=256)
@@ -117,6 +118,26 @@ def test_long_abstracts_are_cut_before_the_question(made):
     assert 0 < selector.probabilities([Judged(Request("r", 1, ()), paper)])[0] < 1
     wide = LanguageModelSelector(model, tokenizer, SHORT)
     assert len(wide.prompts.ids(text * 3)) == 256  # the model's own limit
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_a_long_request_is_cut_before_it_hides_the_paper(made, chat):
+    model, tokenizer, _ = made
+    if chat:
+        tokenizer = byte_level(CHATML)
+        tokenizer.add_tokens(["True", "False"])
+        model = any_model("Qwen2", len(tokenizer))
+    settings = replace(SHORT, max_tokens=200, chat=chat)
+    selector = LanguageModelSelector(model, tokenizer, settings)
+    paper = Paper("p", "gold work", abstract="early study " * 90 + "end")
+    for words in (1, 30, 60, 300):
+        text = PROMPTS["short"].select(Request("wool " * words, 1, ()), paper)
+        ids = selector.prompts.ids(text)
+        assert len(ids) <= 200
+        shown = tokenizer.decode(ids)
+        assert "request: wool" in shown
+        assert "\npaper: gold work\n" in shown
+        assert "\nDecision:" in shown
 
 
 def test_a_chat_model():
