@@ -129,6 +129,10 @@ class Mcts:
     and saves the calls at leaves that are not met again; copies replace replays; what a horizon
     cut is finished greedily when it is the answer.
 
+    Nothing is compared before the second simulation. In an episode of T turns two of them take up
+    to ``candidates + 2 (T - 1)`` replies and ``2 T`` steps (T is at most ``horizon + 1``); a budget
+    without room for them plays a sampled action and goes on greedily.
+
     Attributes:
         rollouts: Simulations per planning call (Game of 24: 100).
         candidates: Actions asked for at a decision node; equal texts are merged.
@@ -137,7 +141,7 @@ class Mcts:
         rule: Selection: ``"released"``, ``"ucb1"`` or ``"puct"``.
         final: ``"best_trajectory"``: of all trajectories seen, the one with the highest R'.
             ``"best_action_replan"``: the root's best action, then a new tree behind it; each gets
-            its share of the budget.
+            its share of the budget, or all that is left where a share has no room for a simulation.
         temperature: Of the candidates; roll-outs are greedy.
     """
 
@@ -166,7 +170,7 @@ class Mcts:
         """See :class:`~turngym.agents.planning.search.Planner`."""
         search = TrajectorySearch(env, setup, seed)
         if self.final == "best_trajectory":
-            await self._grow(search, search.start)
+            await self._grow(search, Decision(search.start))
             return await search.answer()
         return await self._replan(search, setup.budget)
 
@@ -175,11 +179,12 @@ class Mcts:
         here = search.start
         turns = text_env(here.env).max_turns
         while not here.over:
-            search.setup = replace(
-                search.setup, budget=_share(search, whole, turns - len(here.moves))
-            )
-            root = await self._grow(search, here)
-            taken = [one for one in root.actions if one.samples]
+            root, taken = Decision(here), list[Chance]()
+            for budget in (_share(search, whole, turns - len(here.moves)), whole):
+                search.setup = replace(search.setup, budget=budget)
+                if not taken:
+                    await self._grow(search, root)
+                    taken = [one for one in root.actions if one.samples]
             if not taken:
                 break
             chosen = max(taken, key=lambda one: one.best(search.tried))
@@ -194,13 +199,11 @@ class Mcts:
         ]
         return await search.answer(search.tried.best(fit) if fit else None)
 
-    async def _grow(self, search: TrajectorySearch, position: Position) -> Decision:
-        """Grow a new tree and return its root."""
-        root = Decision(position)
+    async def _grow(self, search: TrajectorySearch, root: Decision) -> None:
+        """Grow a tree."""
         with suppress(BudgetExhausted):
             for _ in range(self.rollouts):
                 await self._simulate(search, root)
-        return root
 
     async def _simulate(self, search: TrajectorySearch, root: Decision) -> None:
         node, path = root, list[tuple[Decision, Chance]]()
@@ -212,9 +215,9 @@ class Mcts:
                 break
             path.append((node, chance))
             if chance.after is None:
-                after = await search.step(node.position, chance.proposal)
-                chance.after, fresh = Decision(after), True
+                chance.after = Decision(await search.step(node.position, chance.proposal))
             node = chance.after
+            fresh = node.place is None
         ended = node.position.over
         if node.place is None:
             end = node.position

@@ -94,7 +94,8 @@ def test_the_better_arm_is_found(rule: Any, seed: int) -> None:
 
 def grown(planner: Mcts, seed: int, turns: int = 3) -> tuple[TrajectorySearch, Decision]:
     search = TrajectorySearch(begun(turns), tools(actor=Coin(left=0.5)), seed)
-    root = asyncio.run(planner._grow(search, search.start))
+    root = Decision(search.start)
+    asyncio.run(planner._grow(search, root))
     return search, root
 
 
@@ -154,3 +155,26 @@ def test_replanning_ends_in_a_trajectory_that_it_saw(steps: int) -> None:
     planned = asyncio.run(planner.plan(begun(), work, 2))
     assert planned.spent.search_steps <= steps
     assert (planned.attempt, planned.value) in planned.tried
+
+
+@pytest.mark.parametrize(("short", "trajectories"), [(0, 2), (1, 1)])
+def test_the_smallest_budget_that_compares(short: int, trajectories: int) -> None:
+    planner, turns = Mcts(candidates=4), 3
+    for budget in (
+        PlanningBudget(tokens=(4 + 2 * (turns - 1)) * 5 - short),
+        PlanningBudget(steps=2 * turns - short),
+    ):
+        work = tools(actor=Coin(0.5, tokens=5, most=5), budget=budget)
+        planned = asyncio.run(planner.plan(begun(turns), work, 0))
+        assert planned.spent.trajectories == trajectories
+
+
+def test_replanning_compares_where_its_shares_have_no_room() -> None:
+    planner = Mcts(candidates=4, final="best_action_replan")
+    for budget in (PlanningBudget(tokens=60), PlanningBudget(steps=8)):
+        work = tools(actor=Coin(0.5, tokens=5, most=5), budget=budget)
+        planned = asyncio.run(planner.plan(begun(), work, 0))
+        assert planned.spent.trajectories > 1
+        assert planned.actions == ("l", "r", "r")
+        assert planned.spent.sampled_tokens <= (budget.tokens or 999)
+        assert planned.spent.search_steps <= (budget.steps or 99)
