@@ -16,8 +16,8 @@ SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 HIDDEN, HEADS, INNER, LAYERS, CONTEXT = 64, 2, 128, 2, 512
 
 
-def tiny_llama() -> Any:
-    """Return a Llama of random weights, the same at every call."""
+def tiny_llama(**settings: Any) -> Any:
+    """Return a Llama of random weights, the same at every call, with further settings."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -30,6 +30,7 @@ def tiny_llama() -> Any:
         num_key_value_heads=HEADS,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,
+        **settings,
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -62,7 +63,7 @@ def write_gguf(
     *,
     kind: str = "F32",
     architecture: str = "llama",
-    more: Mapping[str, int] | None = None,
+    more: Mapping[str, Any] | None = None,
     **metadata: Any,
 ) -> Path:
     """Write :func:`tiny_llama` as a GGUF file.
@@ -71,7 +72,7 @@ def write_gguf(
         path: The file.
         kind: How the matrices are stored, as ``Q8_0``.
         architecture: The architecture that it claims to be of.
-        more: Sizes of further tensors by name.
+        more: Further tensors by name, or their sizes.
         metadata: More values by key, with ``__`` for each dot.
     """
     import gguf
@@ -103,8 +104,8 @@ def write_gguf(
         else:
             packed = gguf.quants.quantize(weights, stored)
             writer.add_tensor(name, packed, raw_dtype=stored)
-    for name, size in (more or {}).items():
-        writer.add_tensor(name, np.full(size, 2.0, np.float32))
+    for name, one in (more or {}).items():
+        writer.add_tensor(name, np.full(one, 2.0, np.float32) if isinstance(one, int) else one)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,15 @@ OnShare = Callable[[float, str], None]
 _SPECIAL = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
 """Special tokens by their role, as GGUF files name them."""
 _WEIGHTS_END, _TOKENIZER_END = 0.7, 0.8
+_ROPE = "rope_freqs.weight"
+_LLAMA_3 = {
+    "rope_type": "llama3",
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
+"""Scaling of the positions of Llama 3.1 to 3.3; of its settings GGUF files keep one number per
+frequency."""
 _PROBE = "Question: who wrote it?\n<think> look </think>  12\t{\"a\": 'é'}\n"
 
 
@@ -68,7 +78,8 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
         tokenizer: Any = AutoTokenizer.from_pretrained(str(path.parent), **here)
     except Exception as fault:  # the library of tokenizers raises no other
         raise BadValueError(_describe(path, header, fault)) from fault
-    _check_weights(path, header, model, report)
+    scaled = _restore_rope(path, header, model.config)
+    _check_weights(path, header, model, (report, scaled))
     _set_special_tokens(tokenizer, header)
     context = int(getattr(model.config, "max_position_embeddings", 0)) or None
     if context is not None:
@@ -89,8 +100,45 @@ def _convert(path: Path, header: GgufHeader, folder: Path, on_share: OnShare) ->
     }
 
 
-def _check_weights(path: Path, header: GgufHeader, model: Any, report: Any) -> None:
-    """Refuse a file whose tensors are not those of the model that was made of its settings."""
+def _restore_rope(path: Path, header: GgufHeader, config: Any) -> int:
+    """Set Llama 3's scaling where the file's numbers are exactly those that it gives.
+
+    Returns:
+        How many numbers of the file the settings replace.
+    """
+    now = getattr(config, "rope_parameters", None) or {}
+    if _ROPE not in header.weights or now.get("rope_type") != "default":
+        return 0
+    import torch
+    from gguf import GGUFReader
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    (found,) = (one.data for one in GGUFReader(path).tensors if one.name == _ROPE)
+    divisors = torch.tensor(found, dtype=torch.float32)
+    made = copy.deepcopy(config)
+    made.rope_parameters |= {**_LLAMA_3, "factor": float(divisors.max())}
+    frequencies, _ = ROPE_INIT_FUNCTIONS["llama3"](made, "cpu")
+    theta, size = now["rope_theta"], 2 * len(frequencies)
+    plain = theta ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+    same = frequencies.shape == divisors.shape
+    if not (same and torch.allclose(frequencies * divisors, plain, rtol=1e-5, atol=0.0)):
+        return 0
+    config.rope_parameters = made.rope_parameters
+    return len(divisors)
+
+
+def _check_weights(
+    path: Path, header: GgufHeader, model: Any, loaded: tuple[Mapping[str, Any], int]
+) -> None:
+    """Refuse a file whose tensors are not those of the model that was made of its settings.
+
+    Args:
+        path: The file.
+        header: Its header.
+        model: Made of it.
+        loaded: What transformers reports, and how many weights became settings.
+    """
+    report, restored = loaded
     kind = type(model).__name__
     if missing := sorted(report["missing_keys"]):
         raise BadValueError(
@@ -103,7 +151,7 @@ def _check_weights(path: Path, header: GgufHeader, model: Any, report: Any) -> N
             f"{path}: {len(other)} tensors have other sizes than the file's settings say: {name} "
             f"is {tuple(got)}, expected {tuple(expected)}; it is no whole {header.architecture!r}."
         )
-    held, taken = sum(header.weights.values()), count_weights(model)
+    held, taken = sum(header.weights.values()), count_weights(model) + restored
     if held > taken:
         scales = [name for name in header.weights if name.startswith("rope_")]
         which = f", {', '.join(scales)} among those left" if scales else ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.gguf_files import CONTEXT, INNER, tiny_llama, write_gguf
 
@@ -164,6 +166,49 @@ def test_weights_that_would_be_left_out_are_refused(
     file = write_gguf(tmp_path / "more.gguf", more=more)
     with pytest.raises(BadValueError, match=says):
         model_folder(file)
+    assert left_in(cache) == []
+
+
+def llama_3_divisors(factor: float, low: float = 1.0) -> np.ndarray:
+    """As llama.cpp's converter computes them of ``rope_scaling``, for a head of 32 numbers."""
+    high, context, found = 4.0, 8192, []
+    for i in range(0, 32, 2):
+        wave = 2 * math.pi * 10_000 ** (i / 32)
+        if wave < context / high:
+            found.append(1.0)
+        elif wave > context / low:
+            found.append(factor)
+        else:
+            smooth = (context / wave - low) / (high - low)
+            found.append(1 / ((1 - smooth) / factor + smooth))
+    return np.array(found, np.float32)
+
+
+@pytest.mark.parametrize("factor", [8.0, 32.0])
+def test_the_scaled_positions_of_llama_3_are_restored(tmp_path: Path, factor: float) -> None:
+    divisors = llama_3_divisors(factor)
+    assert len({1.0, factor} | set(divisors.tolist())) > 2  # one between the two
+    file = write_gguf(tmp_path / "tiny.gguf", more={"rope_freqs.weight": divisors})
+    scaling = {
+        "rope_type": "llama3",
+        "rope_theta": 10_000.0,
+        "factor": factor,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }
+    model = load_model(file)
+    assert model.config.rope_parameters == scaling
+    ids = load_tokenizer(file)("pear plum fig kiwi again " * 20).input_ids
+    expected = logits(tiny_llama(rope_parameters=scaling), ids)
+    assert torch.allclose(logits(model, ids), expected, atol=1e-6)
+    assert not torch.allclose(logits(tiny_llama(), ids), expected, atol=1e-6)
+
+
+def test_scaled_positions_of_other_settings_are_refused(tmp_path: Path, cache: Path) -> None:
+    more = {"rope_freqs.weight": llama_3_divisors(8.0, low=2.0)}
+    with pytest.raises(BadValueError, match=r"rope_freqs\.weight among those left"):
+        model_folder(write_gguf(tmp_path / "other.gguf", more=more))
     assert left_in(cache) == []
 
 
