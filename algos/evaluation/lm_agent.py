@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import gymnasium as gym
@@ -15,6 +14,7 @@ from ...agents.scripted import text_env
 from ..core.forest import Tree
 from ..core.protocols import Start
 from ..rollouts import EpisodeRunner, play_out
+from ..rollouts.event_loop import run_to_end
 from ..runs.progress import Reporter, Silent
 from .defaults import MAX_TOKENS, TEMPERATURE
 from .evaluate import EvalSet, Evaluation, evaluate_model
@@ -58,7 +58,7 @@ class TokenAgent:
         check_prompts(what.env, what.split, runner.renderer, room, len(what.tasks))
         count = len(what.tasks)
         with (report or Silent()).bar(f"evaluating {what.name}") as bar:
-            return asyncio.run(
+            return run_to_end(
                 evaluate_model(runner, what, lambda n: bar.update(n / count, f"{n} of {count}"))
             )
 
@@ -69,7 +69,7 @@ class TokenAgent:
             runner = self.runner(env)
             return await play_out(runner, await runner.open(start), Tree())
 
-        return asyncio.run(episode())
+        return run_to_end(episode())
 
     def text(self, ids: Any) -> str:
         """Return the text of token ids."""

@@ -26,6 +26,7 @@ from ..core.forest_io import load_forest, save_forest
 from ..runs.run_dir import read_json, write_json
 from ..runs.timer import Clock
 from .collect import RolloutBatch
+from .event_loop import EventLoop
 from .streams import NoStreams, Streams
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ class Pipeline(Protocol):
 
 
 class SyncPipeline(Pipeline):
-    """Plays a step on demand, in the calling thread.
+    """Plays a step on demand, while the caller waits.
 
     Args:
         play: Plays a step.
@@ -104,7 +105,7 @@ class SyncPipeline(Pipeline):
         self._samples = samples
         self._engine = engine
         self._streams = streams or NoStreams()
-        self._loop = asyncio.Runner()
+        self._loop = EventLoop()
         self._new: tuple[int, Any] | None = None
 
     def take(self, step: int, last: int | None) -> Rollouts:  # noqa: ARG002 - nothing is begun

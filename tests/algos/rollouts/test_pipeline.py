@@ -111,6 +111,36 @@ def test_a_signal_as_asyncio_begins_to_handle_it_is_an_interrupt(
     pipeline.close()
 
 
+def test_inside_a_running_event_loop_as_in_a_notebook() -> None:
+    ended: list[int] = []
+
+    async def play(step: int) -> Rollouts:
+        try:
+            await asyncio.sleep(0 if step == 1 else 600)
+        finally:
+            ended.append(step)
+        return rollouts(str(step))
+
+    async def cell() -> None:
+        pipeline = SyncPipeline(play, Weights())  # type: ignore[arg-type]
+        assert pipeline.take(1, None).played.all.groups[0].uid == "1/0"
+        main = threading.main_thread().ident
+        assert main is not None
+        interrupt = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
+        former = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            interrupt.start()
+            with pytest.raises(KeyboardInterrupt):
+                pipeline.take(2, None)
+        finally:
+            signal.signal(signal.SIGINT, former)
+        assert ended == [1, 2]  # what was interrupted has ended
+        pipeline.close()
+        pipeline.close()
+
+    asyncio.run(cell())
+
+
 @pytest.mark.parametrize("max_lag", [0, 1, 2, 3])
 def test_each_step_is_played_with_weights_of_exactly_the_allowed_age(max_lag: int) -> None:
     engine = Weights()
