@@ -66,6 +66,8 @@ def main(url: str, model: str, suite_id: str, file: str, workers: int = 8) -> fl
         try:
             play(recorded, partial(ask, server, model, seed), seed, options)
         except ContextFullError:
+            if not recorded.transcript.steps:  # an episode without an action is not written
+                recorded.step("")
             recorded.close()  # writes it as given up, which an entry counts as 0
 
     with ThreadPoolExecutor(workers) as pool:
