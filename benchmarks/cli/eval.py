@@ -18,14 +18,8 @@ from ...agents.engines.openai_client import Endpoint
 from ...agents.planning.actors import Actor, EngineActor, TextActor
 from ...agents.planning.objective import Objective, Scorer
 from ...agents.planning.search import PlannerSetup
-from ...agents.prompting import (
-    Dialect,
-    EngineModel,
-    Limits,
-    OpenAIModel,
-    TextModel,
-    prompting,
-)
+from ...agents.prompting import Dialect, EngineModel, Limits, OpenAIModel, TextModel, prompting
+from ...agents.prompting.episode import check_search_env
 from ...agents.scripted import scripted, scripted_names, text_env
 from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
@@ -266,6 +260,9 @@ def _is_model(name: str) -> bool:
 
 
 def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
+    if name in ASKING and name not in PLANNING:
+        for what in sets:  # before a model is made or another agent plays
+            check_search_env(what.env)
     if name in (*scripted_names(sets[0].base_env), *ASKING, STARTER):
         return name
     if name.startswith(DRRN):

@@ -234,6 +234,16 @@ def test_bad_options_are_one_clear_line(
     assert reason in said.splitlines()[-1]
 
 
+def test_an_environment_without_searches_is_refused_before_a_model_is_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.benchmarks.cli.eval.starter", lambda *_: pytest.fail("made"))
+    monkeypatch.setattr("turngym.benchmarks.cli.eval._evaluate", lambda *_: pytest.fail("played"))
+    words = ["--agent", "expert", "rag", "--model", "starter", "--env", "Letters-v0"]
+    assert main(["eval", *words]) == REFUSED
+    assert "does not take <search>" in capsys.readouterr().err
+
+
 def test_a_misspelt_agent_is_the_first_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """What the model was made for stood before it, though no agent would have asked that model."""
     assert main(["eval", "--agent", "ircto", "--model", "starter"]) == REFUSED
