@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from ...agents.planning.budget import PlanningBudget
@@ -11,6 +12,7 @@ from ...agents.planning.mcts import Mcts
 from ...agents.planning.objective import Objective, length_penalty, metric, price_penalty
 from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
 from ...agents.planning.search import Planner
+from ...agents.planning.settings import REWARD_FILE
 from ...envs.core.errors import BadValueError
 
 PLANNING = ("greedy", "sampling", "best-of-n", "reflexion", "mcts")
@@ -78,8 +80,9 @@ def check_planner_options(names: tuple[str, ...], options: PlannerOptions) -> No
     """Refuse options that do not fit together, before anything is loaded.
 
     Raises:
-        BadValueError: No reward model for a planner that compares, or an option that no planner
-            looks at.
+        BadValueError: No reward model for a planner that compares, a value out of range, or an
+            option that no planner looks at.
+        DataError: The reward model's settings cannot be read.
     """
     comparing = [name for name in names if name in COMPARING]
     if comparing and options.reward_model is None:
@@ -90,6 +93,11 @@ def check_planner_options(names: tuple[str, ...], options: PlannerOptions) -> No
     for name, users in USED_BY.items():
         if not any(user in names for user in users):
             refuse_unused(options, [name], f"goes with --agent {' or '.join(users)}")
+    for name in set(names) & set(PLANNING):
+        make_planner(name, options)
+    make_budget(options, max_tokens=1)
+    if comparing:
+        REWARD_FILE.read(Path(options.reward_model or "").expanduser())
 
 
 def make_planner(name: str, options: PlannerOptions) -> Planner:

@@ -13,6 +13,7 @@ from helpers.model_server import completion, serving
 
 from turngym.agents.planning.pair_scores import pair_scores
 from turngym.agents.planning.records import Pair, read_pairs, write_pairs
+from turngym.agents.planning.settings import REWARD_FILE, ReadingSettings
 from turngym.agents.planning.trajectory import Trajectory
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs import replay
@@ -208,3 +209,27 @@ def test_too_few_pairs(
     assert "there must be at least 10" in told(capsys)
     more = ["--held-out", pairs, "--lora-rank", "2", "--epochs", "1", "--batch", "4"]
     assert main(["armap", "train", *words, *more, "--dtype", "bfloat16"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--reward-model", "none"], "reward.json is missing"),
+        (["--reward-model", "REWARD", "--rollouts", "0"], "mcts: rollouts is 0"),
+        (["--reward-model", "REWARD", "--token-budget", "0"], "planning budget: tokens is 0"),
+    ],
+)
+def test_planners_are_refused_before_a_model_is_made_or_another_plays(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("turngym.benchmarks.cli.eval.starter", lambda *_: pytest.fail("made"))
+    monkeypatch.setattr("turngym.benchmarks.cli.eval._evaluate", lambda *_: pytest.fail("played"))
+    REWARD_FILE.write(tmp_path, ReadingSettings())
+    given = [str(tmp_path) if word == "REWARD" else word for word in words]
+    asked = ["--agent", "greedy", "mcts", "--model", "starter", *ENV]
+    assert main(["eval", *asked, *given]) == REFUSED
+    assert message in told(capsys)
