@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...algos.runs.interrupts import terminate_as_interrupt
-from ...envs.core.errors import BadValueError, TurngymError
+from ...envs.core.errors import BadValueError, DataError, TurngymError
 from ...envs.utils.disk_cache import make_folder
 from ..matrix.executors import Executor
 from ..matrix.machine_info import this_machine
@@ -37,7 +37,7 @@ def run_claims(
     Args:
         claims: The claims.
         out: The folder: ``arms/`` has the computed arms, ``results/`` an outcome per claim.
-        seeds: Seeds of every arm, from 0.
+        seeds: Seeds of every arm, from 0; a claim that has an outcome of more keeps that many.
         executor: Runs trained arms; stopped at the end.
         view: Makes the progress view of a trained arm.
         on_progress: Called with messages.
@@ -58,13 +58,28 @@ def run_claims(
         try:
             for claim in claims:
                 on_progress(f"{claim.name}: {claim.statement}")
-                outcome = run_claim(claim, out, seeds, persistent, view, on_progress)
-                outcome.write(out / RESULTS / f"{claim.name}.json")
+                path = out / RESULTS / f"{claim.name}.json"
+                count = max(seeds, _judged_seeds(claim, path))
+                if count > seeds:
+                    on_progress(f"{claim.name}: judged over {count} seeds before, and still is")
+                outcome = run_claim(claim, out, count, persistent, view, on_progress)
+                outcome.write(path)
                 on_progress(f"{claim.name}: {outcome.shown} ({outcome.why})")
                 found.append(outcome)
         finally:
             persistent.close()
     return found
+
+
+def _judged_seeds(claim: Claim, path: Path) -> int:
+    """Return the number of seeds of the outcome that is there; 0 without one of this claim."""
+    if not path.exists():
+        return 0
+    try:
+        old = Outcome.read(path)
+    except DataError:
+        return 0  # damaged, or of an older schema: it is written anew
+    return old.seeds if old.digest == claim.digest and old.arms else 0
 
 
 def run_claim(

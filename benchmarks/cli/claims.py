@@ -38,7 +38,8 @@ class Command:
 
     Attributes:
         only: Name of a claim, repeatable; left out: all.
-        seeds: Seeds of every arm; fewer than five decide nothing.
+        seeds: Seeds of every arm; fewer than five decide nothing. A claim that was judged over more
+            keeps them.
         workers: Training runs at a time; left out: one per core. What only plays or plans runs in
             this process.
         out: Folder.

@@ -182,6 +182,29 @@ def test_outcomes_are_files_and_a_second_call_computes_nothing(ran) -> None:
     assert not any("seed 0" in line for line in more.done)
 
 
+def test_an_outcome_is_not_replaced_by_one_of_fewer_seeds(tmp_path) -> None:
+    """Asked for one seed, a claim that five had decided became undecided."""
+    experiment = Crawling(
+        arms=(CrawledArm(name="ours"), CrawledArm(name="theirs", env_settings={"alpha": 0.0})),
+        env_settings={"size": "micro"},
+        requests=2,
+        settings={"steps": 2, "frozen_steps": 1, "requests": 2},
+    )
+    more = above("ours", "theirs", measure="actions", unit="plain")
+    claim = tiny_claim("crawls").model_copy(
+        update={"experiment": experiment, "comparisons": (more,)}
+    )
+    run_claims([claim], tmp_path, 2, Here(), Quiet, lambda _: None)
+    path = tmp_path / "results" / "crawls.json"
+    two, said = Outcome.read(path), []
+    run_claims([claim], tmp_path, 1, Here(), Quiet, said.append)
+    assert Outcome.read(path).findings == two.findings
+    assert said[1] == "crawls: judged over 2 seeds before, and still is"
+    path.write_text("{")
+    run_claims([claim], tmp_path, 1, Here(), Quiet, lambda _: None)
+    assert Outcome.read(path).seeds == 1
+
+
 def test_the_report_holds_everything_and_escapes_it(ran) -> None:
     out = ran[0]
     page, text = (path.read_text(encoding="utf-8") for path in write_report(out))
