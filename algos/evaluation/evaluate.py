@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MEAN = "mean of sets"
 """Name of the mean over evaluation sets or data sets."""
+EARLIER = "earlier-"
+"""How folders of transcripts begin that are kept until there are new ones."""
 AGENT_ERROR = "agent_error"
 """Status of an episode whose agent failed: its model's server did not answer."""
 ENV_ERROR = "env_error"
@@ -456,12 +458,34 @@ async def evaluate_side_by_side(
 
 
 def recorded(what: EvalSet, folder: Path | None) -> gym.Env[Any, Any]:
-    """Return the set's environment, writing transcripts anew into ``folder`` if there is one."""
+    """Return the set's environment, writing transcripts anew into ``folder`` if there is one.
+
+    Those of an earlier evaluation go to ``earlier-1/``, ... until :func:`drop_earlier`.
+    """
     if folder is None:
         return what.env
     lines = folder / f"{what.name}.jsonl"
-    lines.unlink(missing_ok=True)
+    if old := [path for path in _transcripts(folder, what.name) if path.exists()]:
+        number = next(n for n in count(1) if not (folder / f"{EARLIER}{n}").exists())
+        for path in old:
+            place = folder / f"{EARLIER}{number}" / path.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(place)
     return RecordEpisodes(fork(what.env), lines)
+
+
+def drop_earlier(what: EvalSet, folder: Path | None) -> None:
+    """Delete the set's transcripts of earlier evaluations, of which there are new ones now."""
+    for old in () if folder is None else folder.glob(f"{EARLIER}[0-9]*"):
+        for path in _transcripts(old, what.name):
+            path.unlink(missing_ok=True)
+        for place in (old / what.name, old):
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+
+
+def _transcripts(folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}.jsonl", *(folder / name).glob("[0-9]*.jsonl")]
 
 
 def evaluate_policy(

@@ -31,6 +31,7 @@ from .evaluate import (
     EvalSet,
     Evaluation,
     Tick,
+    drop_earlier,
     evaluate_side_by_side,
     recorded,
 )
@@ -45,7 +46,8 @@ class Planning:
         tools: Makes what one episode's planning works with.
         concurrency: Most episodes at a time.
         folder: Takes the transcripts; None writes none. ``SET.jsonl`` has every finished episode on
-            a line, as :func:`~turngym.envs.wrappers.record.read_transcripts` reads it.
+            a line, as :func:`~turngym.envs.wrappers.record.read_transcripts` reads it. One that was
+            there before lies in ``earlier-1/``, ... until the set is played and has a score.
     """
 
     planner: Planner
@@ -60,7 +62,10 @@ class Planning:
         """Plan and play every task of a set once."""
         stage = recorded(what, self.folder)
         play = lambda start, _: self._episode(fork(what.env), fork(stage), start)  # noqa: E731
-        return await evaluate_side_by_side(what, play, self.concurrency, tick)
+        found = await evaluate_side_by_side(what, play, self.concurrency, tick)
+        if found.scored:
+            drop_earlier(what, self.folder)
+        return found
 
     async def _episode(
         self, copy: gym.Env[Any, Any], stage: gym.Env[Any, Any], start: Start

@@ -33,6 +33,7 @@ from .evaluate import (
     EvalSet,
     Evaluation,
     Tick,
+    drop_earlier,
     evaluate_side_by_side,
     recorded,
 )
@@ -50,7 +51,8 @@ class Prompted:
         folder: Takes the transcripts; None writes none. Per set there are ``SET.jsonl``, every
             finished episode on a line as :func:`~turngym.envs.wrappers.record.read_transcripts`
             reads it,
-            and ``SET/NUMBER.jsonl``, an episode's model calls and actions, one a line.
+            and ``SET/NUMBER.jsonl``, an episode's model calls and actions, one a line. Those that
+            were there before lie in ``earlier-1/``, ... until the set is played and has a score.
     """
 
     agent: Agent
@@ -73,14 +75,14 @@ class Prompted:
         """
         check_search_env(what.env)
         env = recorded(what, self.folder)
-        if self.folder is not None:  # of an earlier evaluation, which may have had more tasks
-            for file in (self.folder / what.name).glob("[0-9]*.jsonl"):
-                file.unlink()
         play = lambda start, place: self._episode(env, start, what.name, place)  # noqa: E731
         try:
-            return await evaluate_side_by_side(what, play, self.concurrency, tick)
+            found = await evaluate_side_by_side(what, play, self.concurrency, tick)
         finally:
             await self.model.close()
+        if found.scored:
+            drop_earlier(what, self.folder)
+        return found
 
     async def _episode(
         self, prototype: gym.Env[Any, Any], start: Start, name: str, place: int

@@ -134,6 +134,32 @@ def test_a_smaller_evaluation_leaves_no_transcripts_of_a_larger_one(tmp_path: Pa
     assert sorted(p.name for p in (out / "towns").iterdir()) == ["00000.jsonl", "00001.jsonl"]
 
 
+def test_transcripts_stay_until_there_are_new_ones(tmp_path: Path) -> None:
+    """The next evaluation deleted them at its start, and a server that was off gave no others."""
+
+    class Off(Reader):
+        async def complete(self, prompt: Any, **more: Any) -> Completed:
+            raise EndpointError("the server is down")
+
+    class Idle:
+        dialect = "chat"
+
+        async def __call__(self, episode: Any) -> None:
+            return None
+
+    out = tmp_path / "out"
+    evaluate(world_set(tmp_path), Reader(), folder=out)
+    names = ("towns.jsonl", "towns/00004.jsonl")
+    kept = [(out / name).read_bytes() for name in names]
+    evaluate(world_set(tmp_path), Off(), folder=out)
+    with pytest.raises(EpisodeError):
+        evaluate(world_set(tmp_path), Reader(), Idle(), folder=out)
+    assert [(out / "earlier-1" / name).read_bytes() for name in names] == kept
+    assert (out / "earlier-2" / "towns" / "00004.jsonl").exists()
+    evaluate(world_set(tmp_path), Reader(), folder=out)
+    assert sorted(p.name for p in out.iterdir()) == ["towns", "towns.jsonl"]
+
+
 def test_transcripts_hold_every_call_and_replay(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for _ in range(2):  # a second run writes anew
