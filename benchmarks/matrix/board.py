@@ -108,12 +108,12 @@ class Board:
         return self._end_search(job, death) if job.recipe else self._end_column(job.column, death)
 
     def mark_interrupted(self) -> None:
-        """Mark running cells without a result as interrupted, after the workers were stopped."""
+        """Mark running cells without a result as interrupted, after the workers were stopped.
+
+        One that was tried again keeps its failure: it is no cell that was never computed.
+        """
         for job, _ in self.running.values():
-            if job.cell is None:
-                continue
-            found = self.layout.cell(self.suite, job.cell)
-            if found is None or found.state not in (*DONE, "interrupted"):
+            if job.cell is not None and self.layout.cell(self.suite, job.cell) is None:
                 cut = unfinished_result(self.suite, job.cell, self.layout, "interrupted", "stopped")
                 cut.write(self.layout.cell_file(job.cell))
         self.running.clear()

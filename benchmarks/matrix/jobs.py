@@ -51,7 +51,7 @@ def perform(job: Job) -> State:
     An error is stored as the result, so that the other cells continue.
 
     Raises:
-        KeyboardInterrupt: The job was stopped; its result is ``interrupted``.
+        KeyboardInterrupt: The job was stopped; its result is ``interrupted``, or what it was.
     """
     layout = Layout(job.out)
     suite = Suite.read(layout.suite_file)
@@ -70,8 +70,10 @@ def _perform_cell(suite: Suite, cell: Cell, layout: Layout) -> State:
     try:
         result = _cell(suite, cell, layout)
     except KeyboardInterrupt:
-        stopped = unfinished_result(suite, cell, layout, "interrupted", "stopped")
-        stopped.write(layout.cell_file(cell))
+        old = layout.cell(suite, cell)
+        if old is None or old.state == "interrupted":  # else it failed, and was tried again
+            stopped = unfinished_result(suite, cell, layout, "interrupted", "stopped")
+            stopped.write(layout.cell_file(cell))
         raise
     result.write(layout.cell_file(cell))
     return result.state

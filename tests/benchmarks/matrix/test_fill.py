@@ -17,9 +17,10 @@ from turngym.algos.training.config import model_digest
 from turngym.algos.training.supervised.warm_start import MANIFEST
 from turngym.algos.training.trainer import Trainer
 from turngym.benchmarks.matrix import executors
+from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor, cards_take_turns
-from turngym.benchmarks.matrix.jobs import Job, perform
+from turngym.benchmarks.matrix.jobs import Job, perform, unfinished_result
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
 from turngym.benchmarks.matrix.report import write_report
@@ -120,6 +121,30 @@ def test_an_interrupted_cell_ends_in_the_same_numbers(
     assert resumed.curve == whole.curve
     assert resumed.tries == whole.tries
     assert resumed.used.tokens == whole.used.tokens
+
+
+def test_an_interrupted_retry_leaves_the_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Called interrupted, a seed that had diverged no longer stood in the way of a verdict."""
+    suite = tiny(("grpo",))
+    layout = started(tmp_path / "out", suite)
+    (cell,) = suite.cells
+    failure = unfinished_result(suite, cell, layout, "failed", "nan")
+    failure.write(layout.cell_file(cell))
+
+    def stop(self: Trainer) -> dict[str, float]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "train_step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        filled_cell(layout, suite)
+    assert layout.cell(suite, cell) == failure
+    board = Board(suite, layout, suite.cells)
+    board.start(Job(out=str(layout.root), column=cell.column, cell=cell))
+    board.mark_interrupted()  # as after a worker that was killed
+    assert layout.cell(suite, cell) == failure
+    assert Board(suite, layout, suite.cells).counts() == {"waiting": 1}  # it is tried again
 
 
 def test_a_learning_rate_is_searched_and_resumed(
