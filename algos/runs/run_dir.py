@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, DataError, TurngymError
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import require_posix, try_lock
@@ -52,6 +53,7 @@ MEMORY = frozenset(
 """Settings that may change too: they decide what fits into memory, and nothing else."""
 _MODELS = (("model", "model_digest"), ("warm_start.base", "warm_start.base_digest"))
 """Settings that name the folder of a model, with those that hold a hash of its weights."""
+_MAX_NAME = 150
 _BEGUN = ("lock", "config.json.part")
 """What a run has that ended before its configuration was written."""
 
@@ -71,7 +73,10 @@ def run_name(recipe: str, env_id: str, settings: Mapping[str, Any], model: str, 
         path = path.parent.parent
     parts = (recipe, env_id.removesuffix("-v0"), str(settings.get("size", "")), path.name)
     words = [re.sub(r"[^a-z0-9.-]+", "_", part.lower()).strip("_.-") for part in parts]
-    return "-".join([*filter(None, words), f"seed{seed}"])
+    name = "-".join(filter(None, words))
+    if len(name) > _MAX_NAME:  # a file system takes 255 characters
+        name = f"{name[:_MAX_NAME]}-{digest_of(name)[:12]}"
+    return f"{name}-seed{seed}"
 
 
 class RunLockedError(TurngymError, RuntimeError):

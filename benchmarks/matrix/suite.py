@@ -14,6 +14,8 @@ from ...leaderboard.schema.base import Form
 from .cell import Cell
 
 Item = TypeVar("Item")
+MAX_KEY = 235
+"""Characters of a cell's key: 255 in a name of a file, less what is appended to it."""
 NAME = r"^[A-Za-z0-9][A-Za-z0-9 +._=,()-]*$"
 """Names of rows and columns, which are parts of file names."""
 AGAIN = 1000
@@ -318,6 +320,12 @@ class Suite(Form):
                 raise ValueError(f"row {row.label!r}: shares a seed with the row that it repeats")
             if self.lr_search is not None and used & set(self.lr_search.seeds):
                 raise ValueError(f"lr_search: a seed of it is a seed of row {row.label!r}")
+        longest = max((cell.key for cell in self.cells), key=len, default="")
+        if len(longest) > MAX_KEY:
+            raise ValueError(
+                f"the files of a cell would be called {longest}, {len(longest)} characters; "
+                f"expected at most {MAX_KEY}: shorten the row's label or the column's name"
+            )
         return self
 
     @property

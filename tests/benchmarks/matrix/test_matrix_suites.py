@@ -103,6 +103,7 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
         ({"eval_temperature": 0.0}, "greater than 0"),
         ({"lr_search": RateSearch(scales=(1, 0.1), seeds=(0,), share=0.5)}, "a seed of it"),
         ({"recipes": ()}, "at least 1"),
+        ({"recipes": ("g" * 221,)}, "236 char.* at most 235"),
     ],
 )
 def test_bad_suites(changes: dict[str, object], says: str) -> None:
