@@ -183,6 +183,11 @@ def end_season(action: Reveal) -> None:
         say(f"[red]refused[/] {escape(entry_id)}: {escape(refusal)}")
     if outcome.unfinished:
         say(f"not finished, so without an entry: the passes of {', '.join(outcome.unfinished)}")
+    if outcome.waiting:
+        say(
+            f"finished, but not verified yet: the passes of {', '.join(outcome.waiting)}; a "
+            "running server verifies them, with the season over too"
+        )
     say(f"{outcome.accepted} entries replayed")
     if outcome.refused:
         raise TurngymError(f"{len(outcome.refused)} entries of the season do not replay.")

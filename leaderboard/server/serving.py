@@ -18,6 +18,7 @@ from ..verification.sandbox import verify
 from .publishing import suite_files
 from .settings import ServerSettings
 from .store import open_database
+from .submissions import waiting_accounts
 
 _WAITING = 2048
 """Connections that may wait to be accepted."""
@@ -89,6 +90,7 @@ class Revealed:
         accepted: Number of accepted entries.
         refused: Refused entries with the reason.
         unfinished: Accounts that played but did not finish their pass, which makes no entry.
+        waiting: Accounts whose finished passes the server has not verified yet.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Revealed:
     accepted: int
     refused: tuple[tuple[str, str], ...]
     unfinished: tuple[str, ...]
+    waiting: tuple[str, ...] = ()
 
 
 def reveal_and_replay(
@@ -141,6 +144,7 @@ def reveal_and_replay(
         accepted=len(mine) - len(refused),
         refused=refused,
         unfinished=_find_unfinished(settings, name),
+        waiting=waiting_accounts(settings, name),
     )
 
 

@@ -135,6 +135,16 @@ def place_in_queue(settings: ServerSettings, one: Submission) -> int:
         ).fetchone()[0]
 
 
+def waiting_accounts(settings: ServerSettings, season: str) -> tuple[str, ...]:
+    """Return whose finished passes of a season have no verdict yet."""
+    with open_database(settings.database) as base:
+        rows = base.execute(
+            "SELECT DISTINCT account FROM submissions WHERE season = ? AND state IN (?, ?)",
+            (season, *WAITING),
+        ).fetchall()
+    return tuple(sorted(row["account"] for row in rows))
+
+
 def take_next(settings: ServerSettings) -> Submission | None:
     """Take the oldest queued submission and mark it as verifying; None if there is none."""
     with open_database(settings.database) as base:

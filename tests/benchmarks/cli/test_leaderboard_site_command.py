@@ -22,6 +22,7 @@ from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.leaderboard.server import ServerSettings
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.store import open_database
+from turngym.leaderboard.server.submissions import insert
 from turngym.leaderboard.suites.files import write_suite
 from turngym.leaderboard.suites.sealed import is_revealed
 
@@ -77,10 +78,13 @@ def test_token_season_and_reveal(
             "INSERT INTO sealed_episodes VALUES "
             "('1', 'spring', 'alice', 'MathWord-v0', 0, 0, '', 'running', '', 0)"
         )
+        insert(base, "2", "bob", settings.uploads / "2", "spring")
+        insert(base, "3", "carol", settings.uploads / "3")
     assert main(("leaderboard", "reveal", "spring", *where)) == 0
     said = capsys.readouterr().out
     assert "3 entries replayed" in said
     assert "not finished, so without an entry: the passes of alice" in said
+    assert "finished, but not verified yet: the passes of bob;" in " ".join(said.split())
     assert is_revealed(settings.seasons, "spring")
     assert main(("leaderboard", "token", "alice", *where, "--revoke")) == 0
     assert account_of(settings, token) is None
