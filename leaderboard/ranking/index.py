@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,8 +143,22 @@ def rebuild(
     return found
 
 
-def read_index(database: Path) -> list[Indexed]:
+def add_entry(database: Path, one: Indexed) -> None:
+    """Write one entry into the index, without a look at the others.
+
+    Raises:
+        DataError: The file is a different database.
+    """
+    with _open(database) as base:
+        _insert(base, [one])
+
+
+def read_index(database: Path, suite: str | None = None) -> list[Indexed]:
     """Read the index, sorted by id.
+
+    Args:
+        database: The SQLite file.
+        suite: Id of a suite, whose entries alone are read; None for all.
 
     Raises:
         DataError: There is none, or the file is a different database.
@@ -153,7 +167,9 @@ def read_index(database: Path) -> list[Indexed]:
         raise DataError(f"{database}: there is no index; make it with `turngym leaderboard index`.")
     with _open(database) as base:
         rows = base.execute(
-            "SELECT entry_id, verdict, record FROM entries ORDER BY entry_id"
+            "SELECT entry_id, verdict, record FROM entries WHERE ? IN ('', suite) "
+            "ORDER BY entry_id",
+            (suite or "",),
         ).fetchall()
     return [
         Indexed(
@@ -196,7 +212,6 @@ def _write(database: Path, entries: Path, found: list[Indexed]) -> None:
     A server accepts entries while the command that reveals a season replays others.
     """
     make_folder(database.parent)
-    now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
     with _open(database) as base:
         seen = {one.entry_id for one in found}
         old = [
@@ -205,10 +220,15 @@ def _write(database: Path, entries: Path, found: list[Indexed]) -> None:
             if name in seen or not (entries / name / MANIFEST).is_file()
         ]
         base.executemany("DELETE FROM entries WHERE entry_id = ?", old)
-        base.executemany(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [_row(one, now) for one in found],
-        )
+        _insert(base, found)
+
+
+def _insert(base: sqlite3.Connection, found: Iterable[Indexed]) -> None:
+    now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
+    base.executemany(
+        "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_row(one, now) for one in found],
+    )
 
 
 def _row(one: Indexed, now: str) -> tuple[object, ...]:

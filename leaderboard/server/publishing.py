@@ -98,7 +98,8 @@ def find_dishonest(settings: ServerSettings, verdict: Verdict, name: str) -> Ref
     if manifest.reference is not None:
         message = "the entry says that it is a reference row; those are the maintainers'."
         return Refusal(reason="reserved", message=message, got=manifest.reference)
-    known = read_index(settings.index) if settings.index.is_file() else []
+    there = settings.index.is_file()
+    known = read_index(settings.index, manifest.suite.id) if there else []
     for one in known:
         other = one.verdict
         again = one.entry_id.endswith(f"-{name[:8]}")  # published before the server stopped

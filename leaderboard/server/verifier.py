@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ..schema.record import Record
+from ..ranking.index import Indexed, add_entry
+from ..schema.record import Record, read_record
 from ..schema.result import Refusal, Verdict
 from ..suites.sealed import suite_file
 from ..verification.sandbox import Cancelled, verify
@@ -154,7 +155,12 @@ class Worker:
         now = datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds")
         record = Record(account=one.account, accepted=now, season=one.season)
         entry_id = publish(self._settings, Path(one.path), verdict, one.id, record)
-        reindex(self._settings, {entry_id: verdict}, self._stop)
+        if self._settings.index.is_file():
+            record = read_record(self._settings.entries / entry_id)
+            added = Indexed(entry_id=entry_id, verdict=verdict, record=record)
+            add_entry(self._settings.index, added)
+        else:
+            reindex(self._settings, {entry_id: verdict}, self._stop)
         update(
             self._settings,
             one.id,

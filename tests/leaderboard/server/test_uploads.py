@@ -28,7 +28,7 @@ from turngym.leaderboard.schema.result import Verdict
 from turngym.leaderboard.server import new_token, revoke_tokens, verifier
 from turngym.leaderboard.server.accounts import account_of
 from turngym.leaderboard.server.app import make_app
-from turngym.leaderboard.server.publishing import prepare, write_site
+from turngym.leaderboard.server.publishing import prepare, reindex, write_site
 from turngym.leaderboard.server.store import open_database
 from turngym.leaderboard.server.submissions import find, take_next, update
 from turngym.leaderboard.suites.files import known_suites
@@ -158,6 +158,25 @@ async def call(app: Any, place: Place, receive: Any) -> dict[str, Any]:
 
     await app(scope, receive, send)
     return {"status": sent[0]["status"], "body": b"".join(m.get("body", b"") for m in sent[1:])}
+
+
+def test_an_acceptance_adds_to_the_index_without_a_look_at_the_others(
+    place: Place, entry: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every acceptance read all entries again: with a thousand of them, a thousand times."""
+    prepare(place.settings)
+    began = reindex(place.settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verifier, "reindex", lambda *_, **__: began)
+        with place.client(background=True) as client:
+            told = wait_for(client, send(client, place, zipped(entry, tmp_path)).json()["id"])
+    assert told["state"] == "accepted"
+    (one,) = (i for i in read_index(place.settings.index) if i.entry_id == told["entry_id"])
+    assert (one.verdict.accepted, one.record.account) == (True, "alice")
+    assert reindex(place.settings) == read_index(place.settings.index)
+    assert len(read_index(place.settings.index)) == len(began) + 1
+    assert read_index(place.settings.index, one.manifest.suite.id)[-1:] == [one]
+    assert read_index(place.settings.index, "other-v1") == []
 
 
 def test_uploads_under_way_count_and_slow_ones_end(place: Place) -> None:
