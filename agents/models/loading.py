@@ -58,8 +58,8 @@ def load_tokenizer(name_or_path: str | Path, *, pad: Literal["own", "eos"] = "ow
         if pad == "own":
             raise BadValueError(
                 f"{where}: the tokenizer has no pad token. Set pad_token in its "
-                "tokenizer_config.json, or pass pad='eos' to pad with the end-of-text token "
-                f"{tokenizer.eos_token!r}."
+                f"tokenizer_config.json; its end-of-text token {tokenizer.eos_token!r} will do, "
+                "since padding is masked everywhere."
             )
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer

@@ -140,9 +140,12 @@ def test_a_damaged_tokenizer(folder: Path, name: str, text: str | None, says: st
 
 def test_pad_token(tmp_path: Path) -> None:
     byte_level(pad_token=None).save_pretrained(tmp_path)
-    with pytest.raises(BadValueError, match=r"no pad token.*pad='eos'"):
+    with pytest.raises(BadValueError, match=r"Set pad_token.*its end-of-text token '<eos>'"):
         load_tokenizer(tmp_path)
-    tokenizer = load_tokenizer(tmp_path, pad="eos")
+    assert load_tokenizer(tmp_path, pad="eos").pad_token_id == 1
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pad_token": "<eos>"}))
+    tokenizer = load_tokenizer(tmp_path)
     assert tokenizer.pad_token_id == tokenizer.eos_token_id == 1
 
 
