@@ -22,6 +22,8 @@ def area(run_dir: Path) -> float:
 
 def main(folder: str = "runs/compare", seeds: int = 5, steps: int = 12) -> str:
     """Train, compare, and return the verdict."""
+    if seeds < 2:
+        raise ValueError(f"seeds is {seeds}; expected at least 2, and 5 for a verdict.")
     areas: dict[str, list[float]] = {name: [] for name in RECIPES}
     for seed in range(seeds):
         for name in RECIPES:

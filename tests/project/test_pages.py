@@ -207,6 +207,15 @@ def test_example_compare_recipes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert verdict == "not decided"  # two seeds decide nothing
 
 
+def test_example_compare_recipes_wants_two_seeds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With one it trained for minutes, and then had nothing to compare."""
+    with pytest.raises(ValueError, match="seeds is 1; expected at least 2"):
+        load("compare_recipes", monkeypatch).main(str(tmp_path), seeds=1, steps=1)
+    assert not list(tmp_path.iterdir())
+
+
 def test_example_served_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A server that stops answering costs nothing but time: the same call goes on."""
     example, file = load("served_model", monkeypatch), tmp_path / "played.jsonl"
