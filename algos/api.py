@@ -12,7 +12,7 @@ from ..agents.models.registry.fetch import is_registry_model, model_folder
 from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
 from ..envs.core.errors import UnknownNameError
-from ..envs.core.registration import resolve_id
+from ..envs.core.registration import find_environment, resolve_id
 from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
@@ -63,7 +63,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         env_id: Id of a registered environment, or ``MODULE:Id-v0``; evaluated on its ``dev`` split
             if it has one.
         recipe: A registered recipe.
-        settings: Settings of the environment.
+        settings: Settings of the environment; without a size, and with the small starter, what that
+            was made for.
         model: Folder or hub name, a name of ``turngym models`` or a GGUF file; None for the
             environment's small starter, made when it is not cached, and the recipe's settings for
             small models.
@@ -88,11 +89,15 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
         if name not in _OPTIONS:
             raise UnknownNameError("option", name, _OPTIONS)
     env_id = resolve_id(env_id)
-    env = EnvConfig(id=env_id, settings=dict(settings or {}))
+    env = given = EnvConfig(id=env_id, settings=dict(settings or {}))
+    if model is None:
+        env = given.fitted(find_environment(env_id).warm_start_settings)
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
     sizes = text_env(env.prototype).source.sizes()
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
     report = reporter()
+    if env is not given:
+        report.note(f"settings={env.settings}: what the starter was made for; give others with it")
     start = _starting_model(env_id, model, report)
     config = TrainConfig(
         env=env,

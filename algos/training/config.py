@@ -62,6 +62,20 @@ class EnvConfig:
         """
         return self.make()
 
+    def fitted(self, made: Mapping[str, Any]) -> EnvConfig:
+        """Return the environment as a model knows it, where its settings do not say otherwise.
+
+        Settings that were given stay, and files of the user's own are no world with a size.
+
+        Args:
+            made: The settings that the model was made on.
+        """
+        added = dict(made)
+        if self.settings:
+            wanted = {"size"} - self.settings.keys() if "data" not in self.settings else set()
+            added = {name: value for name, value in made.items() if name in wanted}
+        return EnvConfig(id=self.id, settings={**added, **self.settings}) if added else self
+
     def __getstate__(self) -> dict[str, Any]:
         """Return id and settings: another process creates its own environment."""
         return {"id": self.id, "settings": self.settings}

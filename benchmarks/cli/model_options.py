@@ -241,20 +241,15 @@ def fitting_size(env: EnvConfig, made: Mapping[str, Any], report: Reporter) -> E
     """Return the environment as the model knows it, where the command line does not say how.
 
     A model that was made for a small world would be evaluated for long on the large one, and solve
-    nothing. Settings that were given stay, and files of the user's own are no world with a size.
+    nothing.
     """
-    from ...algos.training.config import EnvConfig
-
-    added = dict(made)
-    if env.settings:
-        wanted = {"size"} - env.settings.keys() if "data" not in env.settings else set()
-        added = {name: value for name, value in made.items() if name in wanted}
-    if not added:
-        return env
-    words = " ".join(f"--env.{name} {_word(value)}" for name, value in added.items())
-    option = "--size" if "size" in added else f"--env.{next(iter(added))}"
-    report.note(f"{words}: what this model was made for; give {option} for another")
-    return EnvConfig(id=env.id, settings={**added, **env.settings})
+    found = env.fitted(made)
+    added = {name: v for name, v in found.settings.items() if name not in env.settings}
+    if added:
+        words = " ".join(f"--env.{name} {_word(value)}" for name, value in added.items())
+        option = "--size" if "size" in added else f"--env.{next(iter(added))}"
+        report.note(f"{words}: what this model was made for; give {option} for another")
+    return found
 
 
 def _word(value: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 from transformers.utils import logging
 
 from turngym.algos import train_on
-from turngym.algos.runs.run_dir import read_metrics
+from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.envs.core.errors import UnknownNameError
 
 
@@ -35,7 +35,10 @@ def test_the_default_folder_names_recipe_world_and_seed(
     train_on("Bandit-v0", "rloo", steps=1, eval_n=4, max_tokens=3, seed=3)
     assert "it/s" not in capfd.readouterr().err, "bars of transformers"
     assert logging.is_progress_bar_enabled(), "as the caller had it"
-    assert (tmp_path / "runs" / "rloo-bandit-starter-seed3" / "result.json").is_file()
+    (run_dir,) = (tmp_path / "runs").iterdir()
+    assert run_dir.name == "rloo-bandit-micro-starter-seed3"
+    assert (run_dir / "result.json").is_file()
+    assert read_json(run_dir / "config.json")["env"]["settings"] == {"size": "micro"}
 
 
 def test_what_nobody_knows_is_refused(tmp_path: Path) -> None:
