@@ -107,6 +107,13 @@ _SLOW = {"train": "loading libraries, the environment and the model"}
 """What commands say that load for seconds, before they do."""
 
 
+_ALONE = {
+    *("demo", "eval", "starters", "probe", "bench", "claims", "credit"),
+    *("submit", "selector", "drrn", "armap"),
+}
+"""What computes in this process, and in workers that it starts itself."""
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -180,6 +187,12 @@ def run_command(name: str, words: Sequence[str]) -> None:
     commands = {k: line for group in COMMANDS.values() for k, line in group.items()}
     if name not in commands:
         raise UnknownNameError("command", name, commands)
+    if name in _ALONE and (count := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
+        raise BadValueError(
+            f"{name}: started as {count} processes (WORLD_SIZE), each of which "
+            "would do all of the work; only train shares it. Start it without torchrun or "
+            "accelerate launch."
+        )
     # torchrun starts several processes; one of them reports
     if name in _SLOW and not {"-h", "--help"} & {*words} and os.environ.get("RANK", "0") == "0":
         PlainConsole(highlight=False).print(_SLOW[name])

@@ -131,6 +131,24 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     assert "Did you mean 'train'" in refused(["trian"], capsys)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("eval", "--agent", "random", "--env", "Bandit-v0", "--n", "1"),
+        ("bench", "--suite", "quick"),
+    ],
+)
+def test_what_is_one_process_is_not_started_as_several(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each process played everything and wrote the same files, or found the folder locked."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(words) == REFUSED
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {words[0]}: started as 2 processes (WORLD_SIZE)")
+    assert "without torchrun" in told
+
+
 def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["envs"]) == 0
     said = capsys.readouterr().out
