@@ -18,7 +18,7 @@ from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
 from .runs.loggers import Logger
-from .runs.progress import Reporter, reporter
+from .runs.progress import Reporter, Silent, reporter
 from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from .training.settings import WarmStartSettings
@@ -95,7 +95,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     made = make_recipe(recipe, recipe_settings or {}, small=model is None)
     sizes = text_env(env.prototype).source.sizes()
     evals = (EvalConfig(env=env, n=eval_n),) if sizes.get("dev", 0) != 0 else ()
-    report = reporter()
+    first = int(os.environ.get("RANK", "0")) == 0  # torchrun starts several; one of them reports
+    report = reporter() if first else Silent()
     if env is not given:
         report.note(f"settings={env.settings}: what the starter was made for; give others with it")
     start = _starting_model(env_id, model, report)

@@ -9,7 +9,7 @@ from transformers.utils import logging
 
 from turngym.algos import train_on
 from turngym.algos.runs.run_dir import read_json, read_metrics
-from turngym.envs.core.errors import UnknownNameError
+from turngym.envs.core.errors import TurngymError, UnknownNameError
 
 
 def test_a_diagnostic_world_is_learnt_and_the_same_call_goes_on(tmp_path: Path) -> None:
@@ -39,6 +39,18 @@ def test_the_default_folder_names_recipe_world_and_seed(
     assert run_dir.name == "rloo-bandit-micro-starter-seed3"
     assert (run_dir / "result.json").is_file()
     assert read_json(run_dir / "config.json")["env"]["settings"] == {"size": "micro"}
+
+
+def test_of_several_processes_one_says_what_the_starter_was_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    for rank, times in (("0", 1), ("1", 0)):
+        monkeypatch.setenv("RANK", rank)
+        with pytest.raises(TurngymError, match="File exists"):
+            train_on("Bandit-v0", run_dir=tmp_path / "file")
+        told = " ".join(capfd.readouterr().err.split())
+        assert told.count("what the starter was made for") == times
 
 
 def test_what_nobody_knows_is_refused(tmp_path: Path) -> None:
