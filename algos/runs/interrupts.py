@@ -119,11 +119,17 @@ def agreed_stops(ranks: Ranks) -> Iterator[Callable[[], None]]:
     Yields:
         A call to be made between steps: raises AgreedInterrupt in all processes once a signal
         came to one. A second signal to one of them raises KeyboardInterrupt there alone. A single
-        process is interrupted at once, wherever it is.
+        process is interrupted at once, wherever it is; the call raises it again where a library
+        swallowed what came by SIGTERM, as callbacks from C do.
     """
     if ranks.alone:
-        with terminate_as_interrupt():
-            yield lambda: None
+        with terminate_as_interrupt() as termination:
+
+            def check_again() -> None:
+                if termination.came:
+                    raise KeyboardInterrupt
+
+            yield check_again
         return
     with noted_interrupts() as flag:
 

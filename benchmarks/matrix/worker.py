@@ -29,7 +29,7 @@ def main() -> int:
     # A parent in the background of a shell passes on that Ctrl-C is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with terminate_as_interrupt():
+        with terminate_as_interrupt() as termination:
             prepared, first = False, True
             busy = threading.Event()
             for job in _jobs(busy):
@@ -46,6 +46,8 @@ def main() -> int:
                 busy.clear()  # before the answer: who reads it may end the input at once
                 replies.write(json.dumps({"done": str(job), "state": state}) + "\n")
                 replies.flush()
+                if termination.came:  # and a library swallowed it: nobody sends another job
+                    return 130
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

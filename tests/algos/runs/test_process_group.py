@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 from typing import Any
 
@@ -174,3 +175,14 @@ def test_a_second_signal_is_not_held() -> None:
         assert noted.raised
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_stop_that_a_callback_swallowed_comes_again_between_two_steps() -> None:
+    """A compiler's callback did: the run went on until it was killed, a minute later."""
+    swallow = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGTERM))
+    with agreed_stops(Ranks()) as check:
+        check()
+        swallow()
+        with pytest.raises(KeyboardInterrupt):
+            check()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 import os
 import signal
 import time
@@ -16,7 +18,7 @@ from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.algos.training.config import model_digest
 from turngym.algos.training.supervised.warm_start import MANIFEST
 from turngym.algos.training.trainer import Trainer
-from turngym.benchmarks.matrix import executors
+from turngym.benchmarks.matrix import executors, worker
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor, cards_take_turns
@@ -385,3 +387,28 @@ def until_ended(workers: ProcessExecutor) -> Any:
         if ended := workers.wait(1.0):
             return ended[0]
     raise AssertionError("nothing ended")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_worker_whose_stop_was_swallowed_ends_with_its_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waited for another job until it was killed."""
+    done = []
+
+    def swallow(job: str) -> str:
+        done.append(job)
+        ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGTERM))()
+        return "finished"
+
+    monkeypatch.setattr(worker, "_take_stdout", io.StringIO)
+    monkeypatch.setattr(worker, "_jobs", lambda busy: iter(("one", "two")))
+    monkeypatch.setattr(worker, "perform", swallow)
+    for name in ("prepare", "load_inherited", "freeze_for_good", "give_memory_back"):
+        monkeypatch.setattr(worker, name, lambda *_, **__: None)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert worker.main() == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done == ["one"]
