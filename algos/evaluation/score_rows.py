@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...envs.core.errors import DataError
+from ...envs.utils.disk_errors import disk_errors
 from .evaluate import UNSCORED, Evaluation
 from .result import SetScore
 from .set_content import SetContent
@@ -223,9 +225,26 @@ def read_score_rows(path: Path) -> list[ScoreRow]:
 
 
 def write_score_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
-    """Write a file that :func:`read_score_rows` reads."""
-    text = json.dumps([row.to_json() for row in rows], indent=2)
-    path.write_text(text + "\n", encoding="utf-8")
+    """Write a file that :func:`read_score_rows` reads; an old one stays until it is whole.
+
+    Raises:
+        DataError: It cannot be written.
+    """
+    text = json.dumps([row.to_json() for row in rows], indent=2) + "\n"
+    with disk_errors(path):
+        whole = path.resolve()  # a link stays one
+        pipe = path.exists() and not path.is_file()
+        if pipe or not os.access(
+            whole.parent, os.W_OK
+        ):  # a file may be open where its folder is not
+            path.write_text(text, encoding="utf-8")
+            return
+        part = whole.with_name(whole.name + ".part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(whole)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 def outcomes_of(evaluation: Evaluation) -> tuple[TaskOutcome, ...]:

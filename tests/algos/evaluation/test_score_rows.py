@@ -21,6 +21,7 @@ from turngym.algos.evaluation.score_rows import (
     outcomes_of,
     read_score_rows,
     score_rows,
+    write_score_rows,
 )
 from turngym.algos.evaluation.set_content import SetContent, content_of
 from turngym.envs.core.errors import DataError
@@ -95,6 +96,27 @@ def test_every_task_is_kept_in_its_place(tmp_path: Path) -> None:
         assert "episodes" not in row["greedy"]
         assert row["seed"] == 3
     assert through_a_file([whole, *parts], tmp_path) == [whole, *parts]
+
+
+def test_scores_that_find_no_room_leave_the_old_ones(tmp_path: Path) -> None:
+    """The file was cut first: neither evaluation was left, and a raw error told it."""
+    resource = pytest.importorskip("resource")
+    file = tmp_path / "scores.json"
+    rows = rows_of_agent(evaluation(["solved", "failed"]))
+    write_score_rows(file, rows)
+    link = tmp_path / "link.json"
+    link.symlink_to(file)
+    was, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(DataError, match=r"link\.json: cannot be used \(File too large"):
+            write_score_rows(link, rows[:1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (was, hard))
+    assert read_score_rows(file) == rows
+    write_score_rows(link, rows[:1])
+    assert read_score_rows(file) == rows[:1]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "scores.json"]
 
 
 def test_files_from_before_are_read(tmp_path: Path) -> None:
