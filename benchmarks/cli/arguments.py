@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import socket
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
@@ -81,12 +82,14 @@ def output_file(name: str) -> Path:
     """Return the path of a file to write; its folder is made.
 
     Raises:
-        BadValueError: It is a folder, or its folder cannot be made.
+        BadValueError: It is a folder, its folder cannot be made, or it may not be written to.
     """
     path = Path(name).expanduser()
     if path.is_dir():
         raise BadValueError(f"{path}: is a folder; expected a file to write.")
     make_folder(path.parent)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadValueError(f"{path}: may not be written to; give a file in another folder.")
     return path
 
 

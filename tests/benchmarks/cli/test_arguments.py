@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,19 @@ def test_output_paths_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None
     assert note.read_text() == "kept"
     assert output_file(str(tmp_path / "a" / "b.json")).parent.is_dir()
     assert not new_folder(str(tmp_path / "new" / "er")).exists()
+
+
+def test_a_file_that_may_not_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """eval played all tasks before a read-only folder took its scores."""
+    asked = []
+    monkeypatch.setattr(os, "access", lambda path, how: asked.append((path, how)))
+    for name in ("new.json", "old.json"):
+        (tmp_path / "old.json").touch()
+        with pytest.raises(BadValueError, match=rf"{name}: may not be written to"):
+            output_file(str(tmp_path / name))
+    assert asked == [(tmp_path, os.W_OK), (tmp_path / "old.json", os.W_OK)]
 
 
 @pytest.mark.parametrize(
