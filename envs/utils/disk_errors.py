@@ -43,6 +43,8 @@ def describe_disk_error(error: BaseException, folder: Path | str = "") -> str | 
             return f"{start}the disk is full. {_ADVICE}"
         if number in BARRED and place:
             return f"{start}cannot be used ({os.strerror(number)})."
+        if number == errno.EFBIG:  # of an open file, which the error does not name
+            return "a file grew larger than this process may write (`ulimit -f` shows the limit)."
     return None
 
 

@@ -39,6 +39,11 @@ def test_a_folder_that_cannot_be_written(number: int) -> None:
         raise failing(number, "a/b")
 
 
+def test_a_limit_on_the_size_of_files_needs_no_name() -> None:
+    assert "ulimit -f" in (describe_disk_error(failing(errno.EFBIG)) or "")
+    assert describe_disk_error(failing(errno.EACCES)) is None
+
+
 def test_the_cause_is_found_behind_a_library_s_error() -> None:
     behind = RuntimeError("unexpected pos 6272 vs 6164")
     behind.__context__ = failing(errno.ENOSPC)
