@@ -198,8 +198,10 @@ def measure(
     study = Study(bench, recipes, settings, report)
     with hire(bench, processes) as crew:
         found = study.run(crew)
-    written = write_report(found, out, study.write_dumps(out))
-    show(found)
+    try:
+        written = write_report(found, out, study.write_dumps(out))
+    finally:  # what took hours to measure is shown, also where the disk is full
+        show(found)
     say("")
     for path in written:
         say(escape(str(path)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,22 @@ def test_two_measurements_do_not_share_a_folder(
     with lock_folder(tmp_path / "lock"):
         assert main(["credit", "--env", "Password-v0", "--out", str(tmp_path)]) == REFUSED
     assert "another folder" in capsys.readouterr().err
+
+
+def test_a_measurement_is_shown_also_where_its_report_finds_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hours of it were lost with the report."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("turngym.benchmarks.microscope.report.write_report", fail)
+    words = ["--groups", "2", "--continuations", "4", "--workers", "1", "--max-tokens", "3"]
+    out = ["--env", "Bandit-v0", "--out", str(tmp_path / "out")]
+    assert main(["credit", *words, *out]) == REFUSED
+    printed = capsys.readouterr()
+    assert "grpo" in printed.out
+    assert "continuations of" in printed.out
+    assert "the disk is full" in printed.err
