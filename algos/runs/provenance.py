@@ -78,6 +78,6 @@ def git_commit() -> str | None:
 
 
 def _git(git: str, root: Path, *words: str) -> str | None:
-    command = [git, "-C", str(root), *words]
+    command = [git, "--no-optional-locks", "-C", str(root), *words]  # it only reads
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from turngym.algos.runs import provenance
 from turngym.algos.runs.provenance import git_commit
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,3 +26,20 @@ def test_the_commit_of_the_source_is_known_and_changes_are_visible() -> None:
     git_commit.cache_clear()
     wanted = ask("rev-parse", "HEAD") + ("+changes" if ask("status", "--porcelain") else "")
     assert git_commit() == wanted
+
+
+def test_the_source_tree_is_only_read(tmp_path: Path) -> None:
+    """Its index was written anew: a run that was killed there left a lock that git refuses."""
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("needs git")
+    file = tmp_path / "file"
+    file.touch()
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (("init",), ("add", "file"), (*who, "commit", "-m", "all")):
+        subprocess.run([git, "-C", str(tmp_path), *words], check=True, capture_output=True)
+    os.utime(file, (1, 1))
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    assert provenance._git(git, tmp_path, "status", "--porcelain") == ""
+    assert index.read_bytes() == before
