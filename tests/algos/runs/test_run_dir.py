@@ -19,7 +19,7 @@ from turngym.algos.core.recipe import Optim
 from turngym.algos.evaluation.result import RunResult, SetScore
 from turngym.algos.learner.learner import Learner
 from turngym.algos.recipes.ppo import ppo
-from turngym.algos.runs.run_dir import RunDir, RunLockedError, read_metrics
+from turngym.algos.runs.run_dir import RunDir, RunLockedError, read_metrics, run_name
 from turngym.algos.training.checkpoint import (
     Carried,
     RunCounters,
@@ -401,3 +401,10 @@ def test_result_file_round_trip_and_schema(tmp_path: Path) -> None:
     path.write_text(json.dumps(data))
     with pytest.raises(DataError, match="steps"):
         RunResult.read(path)
+
+
+def test_a_folder_of_a_long_model_name_can_be_made(tmp_path: Path) -> None:
+    long = [run_name("grpo", "A-v0", {}, "m" * 249 + last, 0) for last in "ab"]
+    assert len({*long}) == 2
+    for name in long:
+        (tmp_path / name).mkdir()
