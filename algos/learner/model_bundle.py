@@ -323,7 +323,7 @@ class Models:
                 stack.enter_context(
                     explain_out_of_memory("scoring a micro batch", self.memory_hint())
                 )
-            stack.enter_context(quick_cpu_maths(self.tokens.device, batch.row_columns))
+            stack.enter_context(quick_cpu_maths(self.tokens.device))
             if training and self._recomputes(batch):
                 stack.enter_context(recomputing(models, self.activations))
                 if self.tokens.device.type == "cpu":

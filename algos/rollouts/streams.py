@@ -49,6 +49,21 @@ class NoStreams:
         """Return at once."""
 
 
+class OneSetting(NoStreams):
+    """On a CPU, for an engine beside a learner that switches the precision of the process.
+
+    Whether the learner computes at that moment must not change what is sampled.
+    """
+
+    def playing(self) -> AbstractContextManager[Any]:
+        """Enclose what the engine does with the learner's setting."""
+        import torch
+
+        from ..learner.scoring.scoring import quick_cpu_maths
+
+        return quick_cpu_maths(torch.device("cpu"))
+
+
 class CudaStreams:
     """A stream for the engine, and events at the hand-over of weights.
 
@@ -80,10 +95,15 @@ class CudaStreams:
         self._cuda.synchronize(self._device)
 
 
-def streams_for(device: Any) -> Streams:
-    """Return what orders engine and learner on a torch device."""
+def streams_for(device: Any, *, beside: bool) -> Streams:
+    """Return what orders engine and learner on a torch device.
+
+    Args:
+        device: Of the learner.
+        beside: Whether the engine plays while the learner computes.
+    """
     if device.type != "cuda":
-        return NoStreams()
+        return OneSetting() if beside else NoStreams()
     import torch
 
     return CudaStreams(device, torch.cuda)

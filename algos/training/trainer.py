@@ -518,7 +518,8 @@ class Trainer(Closing):
 
     def _make_pipeline(self) -> Pipeline:
         """Create the pipeline, resuming with rollouts that were played ahead."""
-        streams = streams_for(self.learner.models.tokens.device)
+        device = self.learner.models.tokens.device
+        streams = streams_for(device, beside=bool(self.config.max_lag))
         if self.config.max_lag is None:
             samples = self.config.recipe.rollout.samples
             return SyncPipeline(self._play, self.engine, streams, samples=samples)

@@ -97,7 +97,7 @@ def _bytes_per_token(tokens: TokenModel, n: int, device: torch.device) -> float:
     batch = MicroBatch.padded([row], 0, device)
     with (
         torch.enable_grad(),
-        quick_cpu_maths(device, batch.row_columns),
+        quick_cpu_maths(device),
         attention_for([tokens.model], batch),
         torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x),
     ):

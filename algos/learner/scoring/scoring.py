@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -9,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
 from ....agents.models.device_memory import card_share
@@ -237,40 +237,60 @@ def attention_for(models: Sequence[Any], batch: MicroBatch) -> Iterator[None]:
 
 
 @contextmanager
-def quick_cpu_maths(device: torch.device, columns: int) -> Iterator[None]:
-    """Select the fastest exact kernels for small models on a CPU; do nothing elsewhere.
+def quick_cpu_maths(device: torch.device) -> Iterator[None]:
+    """Select the fastest exact products for small models on a CPU; do nothing elsewhere.
 
-    "medium" sends float32 products to oneDNN, about twice as fast; beside it the blocked attention
-    kernel is slow on short rows. Where oneDNN then rounds to bfloat16, as it does on processors
-    with matrix units, products stay as they are. The caller's global precision setting is put back.
+    "medium" sends float32 products to oneDNN, about twice as fast. Where oneDNN then rounds to
+    bfloat16, as it does on processors with matrix units, products stay as they are. The setting is
+    the process's: it holds until the last thread leaves, and then the caller's is put back.
 
     Args:
         device: Where the model is.
-        columns: Tokens per padded row; 0 when packed.
     """
     if device.type != "cpu":
         yield
         return
-    kernel = SDPBackend.MATH if columns <= SHORT_ROW else SDPBackend.FLASH_ATTENTION
-    precision = "medium" if _is_medium_exact() else "highest"
-    with _matmul_precision(precision), sdpa_kernel([kernel, SDPBackend.MATH]):
-        yield
-
-
-@contextmanager
-def _matmul_precision(name: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
+    _PRECISION.enter()
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        _PRECISION.leave()
+
+
+class _Precision:
+    """The process's precision of float32 products, while any thread is within."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._within = 0
+        self._before = ""
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._within == 0:
+                quick = "medium" if _is_medium_exact() else "highest"
+                self._before = torch.get_float32_matmul_precision()
+                torch.set_float32_matmul_precision(quick)
+            self._within += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._within -= 1
+            if self._within == 0:
+                torch.set_float32_matmul_precision(self._before)
+
+
+_PRECISION = _Precision()
 
 
 @cache
 def _is_medium_exact() -> bool:
     """Return whether "medium" multiplies float32 as float32 here; bfloat16 is .4 % off."""
     third = torch.full((64, 64), 1 / 3)
-    with _matmul_precision("medium"):
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
         product = third @ third
+    finally:
+        torch.set_float32_matmul_precision(before)
     return torch.allclose(product, torch.full_like(product, 64 / 9), rtol=1e-5)

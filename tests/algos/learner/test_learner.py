@@ -135,8 +135,22 @@ def test_global_precision_setting_is_put_back(
 ) -> None:
     monkeypatch.setattr(scoring, "_is_medium_exact", lambda: exact)
     before = torch.get_float32_matmul_precision()
-    with quick_cpu_maths(torch.device("cpu"), 10):
+    with quick_cpu_maths(torch.device("cpu")):
         assert torch.get_float32_matmul_precision() == chosen
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_the_last_of_several_threads_puts_the_precision_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scoring, "_is_medium_exact", lambda: True)
+    before = torch.get_float32_matmul_precision()
+    one, two = (quick_cpu_maths(torch.device("cpu")) for _ in range(2))
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)
+    assert torch.get_float32_matmul_precision() == "medium"
+    two.__exit__(None, None, None)
     assert torch.get_float32_matmul_precision() == before
 
 
@@ -144,7 +158,7 @@ def test_float32_products_are_float32_on_any_processor() -> None:
     """With matrix units "medium" alone rounds to bfloat16, which is 2e-3 off."""
     torch.manual_seed(0)
     x, w = torch.randn(96, 128), torch.randn(128, 64)
-    with quick_cpu_maths(torch.device("cpu"), 10):
+    with quick_cpu_maths(torch.device("cpu")):
         found = x @ w
     exact = x.double() @ w.double()
     assert ((found - exact).abs().max() / exact.abs().max()).item() < 1e-5

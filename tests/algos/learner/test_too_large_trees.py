@@ -99,7 +99,7 @@ def kept_bytes(tokens: TokenModel, batch: MicroBatch) -> int:
         return x.detach()
 
     with (
-        quick_cpu_maths(CPU, batch.row_columns),
+        quick_cpu_maths(CPU),
         attention_for([tokens.model], batch),
         torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x),
     ):

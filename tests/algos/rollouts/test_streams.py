@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +16,12 @@ import pytest
 import torch
 
 from turngym.algos.core.forest import Forest
+from turngym.algos.learner.scoring import scoring
 from turngym.algos.rollouts.collect import RolloutBatch
 from turngym.algos.rollouts.pipeline import AsyncPipeline, Rollouts, SyncPipeline
 from turngym.algos.rollouts.streams import CudaStreams, NoStreams, Streams, streams_for
+
+CPU = torch.device("cpu")
 
 
 class Queue:
@@ -178,4 +182,23 @@ def test_the_engine_waits_for_its_own_work_alone() -> None:
 
 
 def test_a_cpu_has_nothing_to_order() -> None:
-    assert isinstance(streams_for(torch.device("cpu")), NoStreams)
+    assert isinstance(streams_for(CPU, beside=False), NoStreams)
+
+
+def test_a_learner_beside_does_not_change_how_a_cpu_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Settings of torch are the process's, and the learner's own hold while it computes."""
+    monkeypatch.setattr(scoring, "_is_medium_exact", lambda: True)
+
+    def playing() -> tuple[Any, ...]:
+        with streams_for(CPU, beside=True).playing():
+            kernels = (
+                torch.backends.cuda.flash_sdp_enabled(),
+                torch.backends.cuda.math_sdp_enabled(),
+            )
+            return torch.get_float32_matmul_precision(), *kernels
+
+    alone = playing()
+    with scoring.quick_cpu_maths(CPU), ThreadPoolExecutor(1) as engine:
+        assert engine.submit(playing).result() == alone
