@@ -69,11 +69,15 @@ ENGINES: dict[str, EngineRow] = {
 def register_engine(name: str, row: EngineRow) -> None:
     """Add an engine to :data:`ENGINES`; adding the same row again changes nothing.
 
+    The row of a script's or a notebook's own engine may come again changed, as after a cell is run
+    again.
+
     Raises:
         BadValueError: The name is taken, the entry point is not ``"module:function"``, or the
             engine has settings that :class:`EngineSettings` does not know.
     """
-    if ENGINES.get(name, row) != row:
+    known = ENGINES.get(name, row)
+    if known != row and not known.entry_point.startswith("__main__:"):
         raise BadValueError(f"engine: {name!r} is registered already; choose another name.")
     if not isinstance(row, EngineRow):
         raise BadValueError(

@@ -81,6 +81,14 @@ def test_a_registered_engine_is_built_by_its_entry_point(table: dict[str, Engine
         build_engine("model", None, settings, learner=object())
 
 
+def test_a_notebook_may_change_the_row_of_its_own_engine(table: dict[str, EngineRow]) -> None:
+    first = EngineRow(about="mine", entry_point="__main__:build")
+    again = dataclasses.replace(first, can=frozenset({"weight_sync"}))
+    register_engine("mine", first)
+    register_engine("mine", again)
+    assert table["mine"] is again
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
