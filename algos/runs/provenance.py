@@ -6,12 +6,14 @@ import platform
 import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from ...envs.core.plugins import plugin_versions
+from .own_code import own_classes
 
 PACKAGES = (
     "turngym",
@@ -26,12 +28,13 @@ PACKAGES = (
 )
 
 
-def versions(env_ids: list[str], step: int) -> dict[str, Any]:
+def versions(env_ids: list[str], step: int, parts: Iterable[Any] = ()) -> dict[str, Any]:
     """Return one entry of ``versions.json``.
 
     Args:
         env_ids: Ids of the environments used; the version is part of an id.
         step: Training step that the process started from.
+        parts: What may be of the user's own classes.
     """
     import torch
 
@@ -47,6 +50,7 @@ def versions(env_ids: list[str], step: int) -> dict[str, Any]:
         "environments": env_ids,
         "packages": dict(_package_versions()),
         "plugins": plugin_versions(),
+        "own_classes": own_classes(parts),
     }
 
 

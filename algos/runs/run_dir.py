@@ -34,6 +34,7 @@ from ...envs.core.errors import BadValueError, DataError, TurngymError
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import require_posix, try_lock
 from .metrics import checked
+from .own_code import changed_code
 
 if TYPE_CHECKING:
     from .process_group import Ranks
@@ -304,11 +305,16 @@ def write_json(path: Path, data: Any, *, compact: bool = False) -> None:
     part.replace(path)
 
 
-def add_version(root: Path, entry: Mapping[str, Any]) -> None:
-    """Append an entry to ``versions.json``, one for each start of the run."""
+def add_version(root: Path, entry: Mapping[str, Any]) -> list[str]:
+    """Append an entry to ``versions.json``, one for each start of the run.
+
+    Returns:
+        Classes and plugins of the user's own that were other code at an earlier start.
+    """
     path = root / "versions.json"
     starts = read_json(path)["starts"] if path.exists() else []
     write_json(path, {"starts": [*starts, entry]})
+    return sorted({name for start in starts for name in changed_code(start, entry)})
 
 
 def _take_lock(path: Path) -> IO[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...agents.rendering.factory import Renderer
+from ...agents.scripted import text_env
 from ...envs.utils.untrusted_text import plain
 from ..core.forest import Forest, Tree
 from ..core.forest_io import save_forest
@@ -35,6 +36,10 @@ class RunWriter:
     """Writer of everything in a run directory except checkpoints.
 
     With ``records="metrics"`` it writes configuration, versions and metrics alone.
+
+    Attributes:
+        changed: What of the user's own was other code at an earlier start, in words; empty before
+            :meth:`resume`.
 
     Args:
         config: The run.
@@ -65,6 +70,7 @@ class RunWriter:
         self.pending = self.root / "ahead"
         self._all = config.records == "all"
         self._loggers: list[Logger] = [self.dir]
+        self.changed = ""
 
     def resume(self, step: int, metrics_bytes: int | None) -> Path | None:
         """Drop metrics logged after the checkpoint of ``step``; record the current versions.
@@ -81,8 +87,11 @@ class RunWriter:
             aside = self.dir.set_aside()
         else:
             self.dir.rewind_metrics(metrics_bytes)
-        ids = sorted({self.config.env.id, *(e.env.id for e in self.config.evals)})
-        add_version(self.root, versions(ids, step))
+        envs = [self.config.env, *(e.env for e in self.config.evals)]
+        parts = self.config.recipe, [text_env(env.prototype) for env in envs]
+        entry = versions(sorted({env.id for env in envs}), step, parts)
+        if changed := add_version(self.root, entry):
+            self.changed = f"{', '.join(changed)}: other code than at an earlier start of this run"
         run = LoggedRun(self.root, self._resolved, step)
         if self._all:
             self._loggers.append(TensorBoard(run))

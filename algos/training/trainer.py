@@ -514,6 +514,8 @@ class Trainer(Closing):
                 self.report.note(f"the damaged one is {path} now; delete it if nobody needs it")
         self.report.note(f"resuming from step {counters.step} in {self.writer.root}")
         self.writer.resume(counters.step, counters.metrics_bytes)
+        if said := self.writer.changed:
+            self.report.note(f"{said}; what is there stays as it is: another run_dir begins anew")
         return counters
 
     def _make_pipeline(self) -> Pipeline:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from helpers.training_runs import (
     same,
 )
 
+from turngym.algos.core.forest import Forest
+from turngym.algos.core.protocols import Credits
+from turngym.algos.credit import GroupCredit
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training import trainer as trainer_module
@@ -294,3 +297,23 @@ def test_a_damaged_checkpoint_is_not_kept_in_place_of_whole_ones(
     assert "damaged-step-000003" in "".join(report.said)
     with Trainer(setup, tmp_path) as trainer:
         assert trainer.counters.step == 2
+
+
+def test_a_rule_rewritten_since_then_is_told(tiny_model: Path, tmp_path: Path) -> None:
+    """Run again in a notebook, its cell gave the old rule's result without a word."""
+
+    def setup(factor: float, steps: int) -> TrainConfig:
+        @dataclass(frozen=True, kw_only=True)
+        class Mine(GroupCredit):
+            def __call__(self, forest: Forest, annotations: Any, by: float = factor) -> Credits:
+                found = super().__call__(forest, annotations)
+                return replace(found, advantages=[by * row for row in found.advantages])
+
+        base = config(tiny_model, evals=(), budget=Budget(steps=steps))
+        return replace(base, recipe=replace(base.recipe, credit=Mine()))
+
+    for factor, steps, told in ((1.0, 1, False), (1.0, 2, False), (2.0, 2, True), (2.0, 3, True)):
+        report = Notes()
+        with Trainer(setup(factor, steps), tmp_path, report) as trainer:
+            trainer.run()
+        assert any("Mine: other code than at an earlier start" in x for x in report.said) == told
