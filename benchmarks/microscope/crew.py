@@ -6,9 +6,8 @@ A group's snapshots live where it was played, so playing and measuring are one j
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +27,7 @@ from ...algos.training.engines import make_engine
 from ...algos.training.policy import load_policy
 from ...envs.utils.system import count_cores
 from ..runtime.threads import begin_worker
+from ..runtime.worker_pool import WorkerPool
 from .resampling import ResampleSettings, resample_group
 from .truth import MeasuredGroup, RecordingRunner, TruthSettings, Work, measure_group
 
@@ -170,7 +170,7 @@ class Processes(Crew):
         workers: Their number.
     """
 
-    def __init__(self, pool: ProcessPoolExecutor, workers: int) -> None:
+    def __init__(self, pool: WorkerPool, workers: int) -> None:
         self._pool = pool
         self._workers = workers
 
@@ -180,19 +180,14 @@ class Processes(Crew):
         return self._workers
 
     def run(self, jobs: Sequence[Job]) -> Iterator[list[MeasuredGroup]]:
-        """Yield the results of the jobs as they end; a failure cancels those that wait."""
-        waiting = [self._pool.submit(_run, job) for job in jobs]
-        try:
-            for done in as_completed(waiting):
-                yield done.result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        """Yield the results of the jobs as they end."""
+        for done in as_completed([self._pool.submit(_run, job) for job in jobs]):
+            yield done.result()
 
 
 @contextmanager
 def hire(bench: Bench, workers: int) -> Iterator[Crew]:
-    """Hold a crew of so many processes; of one it is this process.
+    """Hold a crew of so many processes, which an exception ends; of one it is this process.
 
     Args:
         bench: This process's own.
@@ -201,9 +196,8 @@ def hire(bench: Bench, workers: int) -> Iterator[Crew]:
     if workers == 1:
         yield OwnProcess(bench)
         return
-    context = multiprocessing.get_context("spawn")
-    given = (bench.config, max(1, count_cores() // workers))
-    with ProcessPoolExecutor(workers, context, _begin, given) as pool:
+    threads = max(1, count_cores() // workers)
+    with WorkerPool(workers, _begin, bench.config, threads) as pool:
         yield Processes(pool, workers)
 
 

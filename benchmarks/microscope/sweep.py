@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field, replace
 
 from ...envs.core.errors import TurngymError
 from ...envs.utils.system import count_cores
 from ..matrix.jobs import describe_error
 from ..runtime.threads import begin_worker
+from ..runtime.worker_pool import WorkerPool
 from .columns import ColumnJob, measure_column
 from .report import CreditReport
 
@@ -131,20 +131,15 @@ def _run(jobs: Sequence[ColumnJob], workers: int) -> Iterator[tuple[ColumnJob, C
         for job in jobs:
             yield job, _measure(job)
         return
-    context = multiprocessing.get_context("spawn")
     threads = max(1, count_cores() // workers)
-    with ProcessPoolExecutor(min(workers, len(jobs)), context, begin_worker, (threads,)) as pool:
+    with WorkerPool(min(workers, len(jobs)), begin_worker, threads) as pool:
         under_way: dict[Future[CreditReport | str], ColumnJob] = {
             pool.submit(_measure, job): job for job in jobs
         }
-        try:
-            while under_way:
-                ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in sorted(ended, key=lambda f: jobs.index(under_way[f])):
-                    yield under_way.pop(future), report_or_reason(future)
-        finally:
-            for future in under_way:
-                future.cancel()
+        while under_way:
+            ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in sorted(ended, key=lambda f: jobs.index(under_way[f])):
+                yield under_way.pop(future), report_or_reason(future)
 
 
 def report_or_reason(future: Future[CreditReport | str]) -> CreditReport | str:
