@@ -67,9 +67,10 @@ def _package_versions() -> dict[str, str | None]:
 
 @cache
 def git_commit() -> str | None:
-    """Return the source tree's git commit, with ``+changes`` if files differ; None without git.
+    """Return the source tree's git commit; None without git.
 
-    Asked once per process: what was imported does not change afterwards.
+    ``+changes`` behind it says that files differ, ``+unknown`` that git could not tell. Asked once
+    per process: what was imported does not change afterwards.
     """
     git = shutil.which("git")
     root = Path(__file__).resolve().parents[2]
@@ -78,7 +79,8 @@ def git_commit() -> str | None:
     commit = _git(git, root, "rev-parse", "HEAD")
     if commit is None:
         return None
-    return commit + ("+changes" if _git(git, root, "status", "--porcelain") else "")
+    changes = _git(git, root, "status", "--porcelain")
+    return commit + ("+unknown" if changes is None else "+changes" if changes else "")
 
 
 def _git(git: str, root: Path, *words: str) -> str | None:

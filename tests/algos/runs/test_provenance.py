@@ -28,6 +28,19 @@ def test_the_commit_of_the_source_is_known_and_changes_are_visible() -> None:
     assert git_commit() == wanted
 
 
+def test_a_commit_whose_changes_git_cannot_tell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looked like that of a tree without changes."""
+    answers = {"rev-parse": "a" * 40, "status": None}
+    monkeypatch.setattr(provenance, "_git", lambda git, root, *words: answers[words[0]])
+    monkeypatch.setattr(provenance.shutil, "which", lambda _: "git")
+    monkeypatch.setattr(provenance.Path, "exists", lambda _: True)
+    git_commit.cache_clear()
+    try:
+        assert git_commit() == "a" * 40 + "+unknown"
+    finally:
+        git_commit.cache_clear()
+
+
 def test_the_source_tree_is_only_read(tmp_path: Path) -> None:
     """Its index was written anew: a run that was killed there left a lock that git refuses."""
     git = shutil.which("git")
