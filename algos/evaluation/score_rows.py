@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -224,12 +225,22 @@ def read_score_rows(path: Path) -> list[ScoreRow]:
     return [ScoreRow.from_json(row, f"{path}, row {i}") for i, row in enumerate(rows, start=1)]
 
 
-def write_score_rows(path: Path, rows: Sequence[ScoreRow]) -> None:
+def write_score_rows(path: Path, rows: Sequence[ScoreRow], *, join: bool = False) -> None:
     """Write a file that :func:`read_score_rows` reads; an old one stays until it is whole.
+
+    Args:
+        path: The file.
+        rows: What stands in it.
+        join: Keep an old file's rows of other agents, behind these.
 
     Raises:
         DataError: It cannot be written.
     """
+    if join and path.is_file():
+        again = {(row.agent, row.model) for row in rows}
+        with suppress(DataError):  # something else, which is replaced
+            old = [row for row in read_score_rows(path) if (row.agent, row.model) not in again]
+            rows = [*rows, *old]
     text = json.dumps([row.to_json() for row in rows], indent=2) + "\n"
     with disk_errors(path):
         whole = path.resolve()  # a link stays one

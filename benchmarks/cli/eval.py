@@ -114,7 +114,8 @@ class Command:
         sampler: What samples a model's actions.
         out: File for the scores as JSON, with the outcome of every task (whole sets have it; parts
             and means of sets do not); prompting agents write their transcripts beside it, in a
-            folder of the same name with -transcripts.
+            folder of the same name with -transcripts. An older file is replaced; where the call is
+            stopped, the scores in it of agents that were not scored again stay.
         against: File that --out wrote earlier; every agent is compared with those of it on the same
             tasks. It must be of the same environment, settings, seed and tasks; models with other
             maximum tokens are left out, and at another temperature greedy scores alone are
@@ -194,7 +195,7 @@ def run(command: Command) -> None:
                 rows.append(ScoreRow(**mine.fields(), score=mean_of_sets(evaluations)))
     finally:  # what took hours to play is kept where a later agent is stopped
         if rows:
-            _keep(rows, by_task, command, out, earlier)
+            _keep(rows, by_task, command, out, earlier, [name for name, _ in agents])
     if failed:
         raise TurngymError(failed[0])
 
@@ -205,11 +206,12 @@ def _keep(
     command: Command,
     out: Path | None,
     earlier: Earlier | None,
+    agents: Sequence[str],
 ) -> None:
     """Write the scores, and show them, also where the disk is full."""
     try:
         if out is not None:
-            write_score_rows(out, rows)
+            write_score_rows(out, rows, join=not by_task.keys() >= set(agents))
     finally:
         if command.per_task:
             _show_tasks(by_task, PUBLISHED if command.published is None else command.published)

@@ -45,13 +45,25 @@ def test_scores_stay_where_a_later_agent_is_stopped(
     async def interrupted(self: Any, episode: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(React, "__call__", interrupted)
     out = tmp_path / "scores.json"
     with serving(oracle) as server:
         words = ["--endpoint", server.url, "--model-name", "big", "--out", str(out)]
+        assert main(["eval", "--agent", "react", "direct", "rag", *words, *world]) == 0
+        before = eval_rows(out)
+        monkeypatch.setattr(React, "__call__", interrupted)
+        again = ["--seed", "1", *words, *world]
+        assert main(["eval", "--agent", "rag", "react", *again]) == 130
+        after = eval_rows(out)
+        assert after["rag"]["seed"] == 1
+        assert {name: after[name] for name in ("react", "direct")} == {
+            name: before[name] for name in ("react", "direct")
+        }
+        out.unlink()
         assert main(["eval", "--agent", "react", *words, *world]) == 130
         assert not out.exists()
+        out.write_text("no scores")
         assert main(["eval", "--agent", "rag", "react", *words, *world]) == 130
+    assert list(eval_rows(out)) == ["rag"]
     assert eval_rows(out)["rag"]["success"]["mean"] == 1.0
     assert "100.0%" in capsys.readouterr().out
 
