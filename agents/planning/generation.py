@@ -232,13 +232,17 @@ class PairMaker:
     score: Score = env_score
 
     async def pairs(
-        self, split: str, on_progress: Callable[[int, int], None] | None = None
+        self,
+        split: str,
+        on_progress: Callable[[int, int], None] | None = None,
+        on_task: Callable[[int, list[Pair]], None] | None = None,
     ) -> list[Pair]:
         """Return pairs from the first tasks of a split; the same settings give the same ones.
 
         Args:
             split: Of the tasks.
             on_progress: Called with the tasks done and their number.
+            on_task: Called with each task and its pairs as it ends, for who stops before the last.
 
         Raises:
             UnknownNameError: There is no such split.
@@ -258,6 +262,8 @@ class PairMaker:
             async with places:
                 found = await self._of_task(split, task)
             done += 1
+            if on_task is not None:
+                on_task(task, found)
             if on_progress is not None:
                 on_progress(done, len(tasks))
             return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -41,7 +42,8 @@ class Pairs:
     """Make pairs of a better and a worse trajectory, without human labels.
 
     Attributes:
-        out: File to write, one pair a line.
+        out: File to write, one pair a line; where the call is stopped, those of the tasks that were
+            over are beside it, in a file of the same name with .part.
         player: Who plays each task, one or more: expert, random, null, a baseline of the
             environment, starter, a model that `turngym models` lists, a model folder, GGUF file or
             run directory. Higher score against lower; ties are dropped.
@@ -161,12 +163,17 @@ def make_pairs(action: Pairs) -> None:
         relabeller = _make_relabeller(action.hindsight, action, report)
         maker = replace(maker, instruct=relabeller)
     out = output_file(action.out)
-    with report.bar("playing") as bar:
+    over: dict[int, list[Pair]] = {}
+    try:
+        with report.bar("playing") as bar:
 
-        def show(done: int, count: int) -> None:
-            bar.update(done / count, f"{done:,} of {count:,} tasks")
+            def show(done: int, count: int) -> None:
+                bar.update(done / count, f"{done:,} of {count:,} tasks")
 
-        found = asyncio.run(maker.pairs(action.split, show))
+            found = asyncio.run(maker.pairs(action.split, show, over.__setitem__))
+    except BaseException:
+        _keep_part(out.with_name(f"{out.name}.part"), over, report)
+        raise
     write_pairs(out, found)
     report.note(f"{out}: {len(found):,} pairs from tasks of {action.env}, split {action.split}.")
     if relabeller is not None and relabeller.too_long:
@@ -174,6 +181,13 @@ def make_pairs(action: Pairs) -> None:
             f"--hindsight: {relabeller.too_long:,} of their instructions are the environment's own "
             "first prompt: the trajectory left the model no room to write one."
         )
+
+
+def _keep_part(part: Path, over: Mapping[int, Sequence[Pair]], report: Reporter) -> None:
+    """Write the pairs of the tasks that were over when the others were stopped."""
+    if found := [pair for task in sorted(over) for pair in over[task]]:
+        write_pairs(part, found)
+        report.note(f"{part}: {len(found):,} pairs from the {len(over):,} tasks that were over.")
 
 
 def train(action: Train) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from asyncio import Semaphore
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from helpers.maze import Arms
 from helpers.model_server import completion, serving
 
+from turngym.agents.planning.generation import PairMaker
 from turngym.agents.planning.pair_scores import pair_scores
 from turngym.agents.planning.records import Pair, read_pairs, write_pairs
 from turngym.agents.planning.settings import REWARD_FILE, ReadingSettings
@@ -71,6 +73,28 @@ def test_from_pairs_to_planners(
         assert all(replay(line).same for line in lines)
     assert main(["armap", "train", "--pairs", pairs, "--out", out]) == REFUSED
     assert "holds files" in told(capsys)
+
+
+def test_pairs_of_tasks_that_were_over_stay_where_the_others_are_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--player", "random", "expert", "--edits", "3"]
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "pairs.jsonl"
+    assert main(["armap", "pairs", *ENV, *words, "--n", "4", "--out", str(whole)]) == 0
+    out.write_text("as it was")
+    of_task = PairMaker._of_task
+
+    async def stopped(self: PairMaker, split: str, task: int) -> list[Pair]:
+        if task == 4:
+            raise KeyboardInterrupt
+        return await of_task(self, split, task)
+
+    monkeypatch.setattr(PairMaker, "_of_task", stopped)
+    monkeypatch.setattr("asyncio.Semaphore", lambda _: Semaphore(1))
+    assert main(["armap", "pairs", *ENV, *words, "--n", "40", "--out", str(out)]) == 130
+    assert read_pairs(f"{out}.part") == read_pairs(whole)
+    assert "pairs from the 4 tasks that were over" in told(capsys)
+    assert out.read_text() == "as it was"
 
 
 def test_planners_ask_servers(tmp_path: Path, pairs: str) -> None:
