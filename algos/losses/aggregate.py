@@ -9,8 +9,9 @@ A path without a trained token counts nowhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...envs.core.errors import BadValueError
 from ..core.checks import check_minimum
 from ..core.protocols import LossBatch, Norm
 
@@ -73,6 +74,19 @@ class PathMeanConstant:
 
 
 Aggregate = TokenMean | PathMeanTokenMean | PathMeanTokenSum | PathMeanConstant
+
+
+def check_aggregate(loss: Any) -> None:
+    """Refuse a loss whose ``aggregate`` cannot be called.
+
+    Raises:
+        BadValueError: It cannot.
+    """
+    if not callable(loss.aggregate):
+        raise BadValueError(
+            f"{type(loss).__name__}.aggregate is {loss.aggregate!r:.100}; expected a part such as "
+            "TokenMean()."
+        )
 
 
 def token_share(values: torch.Tensor, batch: LossBatch) -> torch.Tensor:

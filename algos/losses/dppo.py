@@ -9,7 +9,7 @@ import torch
 
 from ..core.checks import check_above_zero, check_choices, check_weights
 from ..core.protocols import Loss, LossBatch, LossOut
-from .aggregate import Aggregate, TokenMean, token_share
+from .aggregate import Aggregate, TokenMean, check_aggregate, token_share
 from .ratio import ratio_at
 
 
@@ -38,6 +38,7 @@ class DppoLoss(Loss):
 
     def __post_init__(self) -> None:
         check_choices(self)
+        check_aggregate(self)
         check_above_zero(self, "bound")
         check_weights(self, "tie")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..core.protocols import Loss, LossBatch, LossOut
-from .aggregate import Aggregate, TokenMean
+from .aggregate import Aggregate, TokenMean, check_aggregate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +17,9 @@ class ImitationLoss(Loss):
     """
 
     aggregate: Aggregate = field(default_factory=TokenMean)
+
+    def __post_init__(self) -> None:
+        check_aggregate(self)
 
     def __call__(self, batch: LossBatch) -> LossOut:
         """Return the loss and the metrics of one micro batch, both as shares of the mini batch."""

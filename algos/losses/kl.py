@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...envs.core.errors import BadValueError
-from ..core.checks import check_choices, check_weights
+from ..core.checks import check_choices, check_numbers, check_weights
 
 if TYPE_CHECKING:
     import torch
@@ -35,6 +35,7 @@ class Kl:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        check_numbers(self)
         check_weights(self, "coef")
         if not self.clamp > 0:
             raise BadValueError(f"Kl.clamp is {self.clamp}; expected a value above 0.")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...envs.core.errors import BadValueError
-from ..core.checks import check_choices
+from ..core.checks import check_choices, check_numbers
 from ..core.forest import Ids
 from ..core.protocols import Floats, Loss, LossBatch, LossOut
 from .policy import PolicyLoss
@@ -43,6 +43,9 @@ class MaskedLoss(Loss):
 
     def __post_init__(self) -> None:
         check_choices(self)
+        check_numbers(self)
+        if not isinstance(self.of, (PolicyLoss, type)):  # classes are the recipe's to refuse
+            raise BadValueError(f"MaskedLoss.of is {self.of!r:.100}; expected a PolicyLoss().")
         if self.delta is not None and not self.delta > 0:
             raise BadValueError(f"MaskedLoss.delta is {self.delta}; expected above 0, or none.")
         if self.delta is not None and self.unit == "turn" and self.of.ratio.startswith("seq"):

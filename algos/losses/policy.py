@@ -9,7 +9,7 @@ import torch
 from ...envs.core.errors import BadValueError
 from ..core.checks import check_choices, check_numbers, check_weights
 from ..core.protocols import Loss, LossBatch, LossOut
-from .aggregate import Aggregate, TokenMean, token_share
+from .aggregate import Aggregate, TokenMean, check_aggregate, token_share
 from .kl import Kl
 from .ratio import Level, ratio_at
 from .surrogates import Cispo, KeptClip, Sapo
@@ -81,8 +81,8 @@ class PolicyLoss(Loss):
     def __post_init__(self) -> None:
         check_choices(self)
         check_weights(self, "entropy_coef")
-        for name, example in (("clip", "Clip()"), ("aggregate", "TokenMean()")):
-            self._check_part(name, example, callable(getattr(self, name)))
+        check_aggregate(self)
+        self._check_part("clip", "Clip()", callable(self.clip))
         # classes are the recipe's to refuse
         self._check_part("kl", "Kl(coef=0.0)", isinstance(self.kl, (Kl, type)))
 

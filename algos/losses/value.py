@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ...envs.core.errors import BadValueError
-from ..core.checks import check_above_zero
+from ..core.checks import check_above_zero, check_numbers
 from ..core.protocols import Loss, LossBatch, LossOut
 from .policy import PolicyLoss
 
@@ -29,6 +29,7 @@ class ValueLoss(Loss):
     clip: float | None = 0.5
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         check_above_zero(self, "coef")
         if self.clip is not None and not self.clip > 0:
             raise BadValueError(f"ValueLoss.clip is {self.clip}; expected above 0, or none.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,17 @@ from hypothesis import strategies as st
 from turngym.algos.core.protocols import Norm
 from turngym.algos.losses import (
     Clip,
+    DppoLoss,
+    ImitationLoss,
     Kl,
+    MaskedLoss,
     PathMeanConstant,
     PathMeanTokenMean,
     PathMeanTokenSum,
     PolicyLoss,
+    RefKlLoss,
     TokenMean,
+    ValueLoss,
     ratio_at,
 )
 from turngym.envs.core.errors import BadValueError
@@ -217,6 +223,24 @@ def test_on_policy_it_is_the_policy_gradient() -> None:
 def test_needs_follow_the_settings() -> None:
     assert PolicyLoss().needs == frozenset()
     assert PolicyLoss(kl=Kl(coef=0.1)).needs == {"ref_logprobs"}
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Kl(clamp="10"), "Kl.clamp is '10'; expected a number"),  # type: ignore[arg-type]
+        (lambda: MaskedLoss(delta="0.2"), "MaskedLoss.delta is '0.2'; expected a number"),  # type: ignore[arg-type]
+        (lambda: ValueLoss(clip="0.5"), "ValueLoss.clip is '0.5'; expected a number"),  # type: ignore[arg-type]
+        (lambda: MaskedLoss(of="grpo"), "MaskedLoss.of is 'grpo'; expected a PolicyLoss"),  # type: ignore[arg-type]
+        *(
+            (partial(loss, aggregate="mean"), f"{loss.__name__}.aggregate is 'mean'; expected a")
+            for loss in (PolicyLoss, DppoLoss, ImitationLoss, RefKlLoss)
+        ),
+    ],
+)
+def test_settings_of_another_kind_are_refused_by_name(make: Any, said: str) -> None:
+    with pytest.raises(BadValueError, match=said):
+        make()
 
 
 @pytest.mark.parametrize(
