@@ -31,8 +31,15 @@ Messages = list[dict[str, str]]
 def ask(server: Endpoint, model: str, seed: int, messages: Messages) -> str:
     """Return the model's reply to a conversation."""
     body = {"model": model, "messages": messages, "max_tokens": 512, "seed": seed}
-    reply = server.ask("chat/completions", body, lambda r: r["choices"][0]["message"]["content"])
-    return reply or ""
+    return server.ask("chat/completions", body, read_text)
+
+
+def read_text(reply: dict) -> str:
+    """Return the text of a server's reply; nothing where the model wrote nothing."""
+    text = reply["choices"][0]["message"]["content"]
+    if not isinstance(text, str | None):
+        raise TypeError(f"content is a {type(text).__name__}; expected a text")  # asked again
+    return text or ""
 
 
 def play(env: gym.Env, act: Callable[[Messages], str], seed: int, options: dict) -> None:

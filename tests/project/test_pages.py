@@ -236,6 +236,19 @@ def test_example_served_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert sorted(t.seed for t in read_transcripts(file)) == sorted(map(suite.seed_of, slots))
 
 
+@pytest.mark.parametrize("content", [[{"type": "text", "text": "no action"}], 24])
+def test_a_served_model_that_replies_with_no_text_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: object
+) -> None:
+    """It ended the run with an AttributeError."""
+    example = load("served_model", monkeypatch)
+    monkeypatch.setattr(example, "Endpoint", partial(Endpoint, attempts=1))
+    reply = {"choices": [{"message": {"content": content}}]}
+    raw = {"raw": json.dumps(reply).encode(), "status": 200}
+    with serving(raw) as server, pytest.raises(EndpointError, match=r"content is a (list|int)"):
+        example.main(server.url, "m", "micro-game24-v3", str(tmp_path / "played.jsonl"))
+
+
 def test_a_served_model_without_room_ends_that_episode_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
