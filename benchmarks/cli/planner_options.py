@@ -14,6 +14,7 @@ from ...agents.planning.planners import BestOfN, Greedy, Reflexion, Sampling
 from ...agents.planning.search import Planner
 from ...agents.planning.settings import REWARD_FILE
 from ...envs.core.errors import BadValueError
+from ...envs.core.settings import check_integer, check_number
 
 PLANNING = ("greedy", "sampling", "best-of-n", "reflexion", "mcts")
 """The planners by name."""
@@ -102,13 +103,15 @@ def check_planner_options(names: tuple[str, ...], options: PlannerOptions) -> No
 
 def make_planner(name: str, options: PlannerOptions) -> Planner:
     """Return the planner ``name`` with its options."""
-    heat = options.search_temperature
+    # named as they are typed: the planners have other names for these two
+    heat = check_number("--search-temperature", options.search_temperature, "planner", min=0.0)
     if name == "greedy":
         return Greedy()
     if name == "sampling":
         return Sampling(temperature=heat)
     if name == "best-of-n":
-        return BestOfN(n=options.samples, temperature=heat)
+        samples = check_integer("--samples", options.samples, name, min=1)
+        return BestOfN(n=samples, temperature=heat)
     if name == "reflexion":
         return Reflexion(tries=options.tries, threshold=options.threshold, temperature=heat)
     return Mcts(

@@ -240,6 +240,11 @@ def test_too_few_pairs(
     [
         (["--reward-model", "none"], "reward.json is missing"),
         (["--reward-model", "REWARD", "--rollouts", "0"], "mcts: rollouts is 0"),
+        (["--reward-model", "REWARD", "--samples", "-1"], "best-of-n: --samples is -1; expected"),
+        (
+            ["--reward-model", "REWARD", "--search-temperature", "-1"],
+            "planner: --search-temperature is -1.0; expected",
+        ),
         (["--reward-model", "REWARD", "--token-budget", "0"], "planning budget: tokens is 0"),
     ],
 )
@@ -254,6 +259,6 @@ def test_planners_are_refused_before_a_model_is_made_or_another_plays(
     monkeypatch.setattr("turngym.benchmarks.cli.eval._evaluate", lambda *_: pytest.fail("played"))
     REWARD_FILE.write(tmp_path, ReadingSettings())
     given = [str(tmp_path) if word == "REWARD" else word for word in words]
-    asked = ["--agent", "greedy", "mcts", "--model", "starter", *ENV]
+    asked = ["--agent", "greedy", "best-of-n", "mcts", "--model", "starter", *ENV]
     assert main(["eval", *asked, *given]) == REFUSED
     assert message in told(capsys)
