@@ -147,6 +147,7 @@ def _run_guarded(words: Sequence[str] | None) -> int:
             raise
         return _refuse(MissingExtraError("this command", error.name, "train"))
     except KeyboardInterrupt:
+        exec("")  # what came out of an exec (of a dataclass) would end `python -m` by the signal
         PlainConsole(stderr=True).print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:

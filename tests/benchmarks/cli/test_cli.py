@@ -460,6 +460,15 @@ def test_sigterm_ends_a_waiting_command_with_143() -> None:
     assert child.returncode == TERMINATED
 
 
+def test_an_interrupt_that_leaves_an_exec_ends_a_command_with_130(tmp_path: Path) -> None:
+    """As in the imports of a command, whose dataclasses are executed texts."""
+    plugin = tmp_path / "interrupted.py"
+    plugin.write_text("exec('raise KeyboardInterrupt')")
+    command = [sys.executable, "-m", "turngym", "envs", "--plugin", str(plugin)]
+    child = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (child.returncode, child.stderr) == (130, "stopped.\n")
+
+
 # ---------------------------------------------------------------- training
 
 
