@@ -46,11 +46,12 @@ def run(command: Command) -> None:
     """
     if not command.limit > 0:
         raise BadValueError(f"view: --limit is {command.limit:g}; expected above 0 megabytes.")
+    place = Path(command.source).expanduser()
+    out = Path(command.out).expanduser() if command.out else beside(place)
+    if out.resolve() == place.resolve():
+        raise BadValueError(f"view: {out} is what is viewed; choose another file with --out.")
     source = read_source(command.source, command.step, command.tokenizer)
     data = page_data(source, command.limit * 1e6)
-    out = (
-        Path(command.out).expanduser() if command.out else beside(Path(command.source).expanduser())
-    )
     html = render_page(data)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

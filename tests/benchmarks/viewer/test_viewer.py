@@ -306,6 +306,19 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert message in refused(words, capsys)
 
 
+@pytest.mark.parametrize("out", [["--out", "episodes.html"], []])
+def test_a_page_never_replaces_what_it_shows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    out: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("episodes.html").write_text("episodes")
+    assert "episodes.html is what is viewed" in refused(["view", "episodes.html", *out], capsys)
+    assert Path("episodes.html").read_text() == "episodes"
+
+
 def test_a_broken_line_of_a_run_names_file_and_line(tmp_path: Path) -> None:
     root = write_run(tmp_path / "run", steps=(1,))
     file = next((root / "trajectories").glob("*-tokens.jsonl"))
