@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, DataError
+from ...envs.utils.disk_errors import disk_errors
 from ..scripted import text_env
 from .features import StateActions, TextTable
 from .network import DrrnNetwork
@@ -121,6 +122,7 @@ def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -
 
     Raises:
         BadValueError: The folder cannot be written.
+        DataError: The disk is full.
     """
     shape = {_SHAPE: json.dumps(asdict(network.settings))}
     try:
@@ -128,7 +130,8 @@ def save_drrn(network: DrrnNetwork, folder: Path, training: Mapping[str, Any]) -
         with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
             draft = Path(scratch)
             DRRN_FILE.write(draft, network.settings, training)
-            save_file(dict(network.state_dict()), draft / WEIGHTS, metadata=shape)
+            with disk_errors(folder):  # safetensors raises no OSError
+                save_file(dict(network.state_dict()), draft / WEIGHTS, metadata=shape)
             for name in (WEIGHTS, DRRN_FILE.name):
                 os.replace(draft / name, folder / name)
     except OSError as fault:

@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ...envs.core.errors import DataError
+from ..models.built_folder import whole_or_nothing
 from ..models.licences import keep_licences_of
 from ..models.loading import (
     check_match,
@@ -160,16 +161,18 @@ class RewardModel:
         Args:
             folder: Made when it does not exist.
             training: What to note about how it was trained.
+
+        Raises:
+            DataError: The disk is full or cannot be written; the folder is as it was.
         """
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        with without_progress_bars():
-            self.model.save_pretrained(path)
-        self.tokenizer.save_pretrained(path)
-        keep_licences_of(self.model, path)
         head = {name: tensor.contiguous().cpu() for name, tensor in self.head.state_dict().items()}
-        save_file(head, path / HEAD)
-        REWARD_FILE.write(path, self.settings, training)
+        with whole_or_nothing(Path(folder)) as path:
+            with without_progress_bars():
+                self.model.save_pretrained(path)
+            self.tokenizer.save_pretrained(path)
+            keep_licences_of(self.model, path)
+            save_file(head, path / HEAD)
+            REWARD_FILE.write(path, self.settings, training)
 
 
 def open_reward_model(

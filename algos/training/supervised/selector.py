@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ....agents.models.built_folder import whole_or_nothing
 from ....agents.models.licences import keep_licences_of
 from ....agents.models.loading import check_match, context_limit
 from ....agents.models.progress_bars import without_progress_bars
@@ -145,15 +146,18 @@ def save_selector(
     settings: tuple[SelectorSettings, TrainingSettings],
     report: dict[str, float],
 ) -> None:
-    """Write a folder for :func:`~turngym.agents.paper_selector.model.open_selector`."""
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    with without_progress_bars():
-        model.save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    keep_licences_of(model, path)
-    asked, how = settings
-    SELECTOR_FILE.write(path, asked, {**dataclasses.asdict(how), **report})
+    """Write a folder for :func:`~turngym.agents.paper_selector.model.open_selector`.
+
+    Raises:
+        DataError: The disk is full or cannot be written; the folder is as it was.
+    """
+    with whole_or_nothing(Path(folder)) as path:
+        with without_progress_bars():
+            model.save_pretrained(path)
+        tokenizer.save_pretrained(path)
+        keep_licences_of(model, path)
+        asked, how = settings
+        SELECTOR_FILE.write(path, asked, {**dataclasses.asdict(how), **report})
 
 
 def _demonstration(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from turngym.agents.drrn.features import MAX_WORDS, StateActions, TextTable
@@ -183,6 +185,18 @@ def test_folders_that_hold_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadValueError, match="cannot write"):
         save_drrn(network(), tmp_path / "file", {})
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raised an error of safetensors."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("turngym.agents.drrn.policy.save_file", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        save_drrn(network(), tmp_path / "d", {})
+    assert not list((tmp_path / "d").iterdir())
 
 
 def test_bad_settings() -> None:

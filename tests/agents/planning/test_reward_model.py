@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.small_models import CHATML, byte_level, model
+from safetensors import SafetensorError
 
 from turngym.agents.planning.pair_scores import evaluate_pairs, pair_scores
 from turngym.agents.planning.records import Pair
@@ -163,6 +164,20 @@ def test_it_learns_and_comes_back(tmp_path: Path, lora: Any) -> None:
     assert again.settings == READING
     kept = json.loads((tmp_path / "rm" / "reward.json").read_text())
     assert kept["training"]["steps"] == 18
+
+
+def test_a_full_disk_is_told_and_leaves_no_part_of_a_reward_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It raised an error of safetensors, and left a folder that the next call refused."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("turngym.agents.planning.reward_model.save_file", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        fresh().save(tmp_path / "rm")
+    assert not list(tmp_path.iterdir())
 
 
 def test_training_is_reproducible() -> None:

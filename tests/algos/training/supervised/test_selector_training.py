@@ -10,6 +10,7 @@ import pytest
 from helpers import bookcase as shelves
 from helpers.small_models import byte_level
 from helpers.small_models import model as any_model
+from safetensors import SafetensorError
 
 from turngym.agents.paper_selector.calibration import selector_scores
 from turngym.agents.paper_selector.decision import decision_of
@@ -30,7 +31,7 @@ from turngym.algos.training.supervised.selector import (
     small_model,
     train_selector,
 )
-from turngym.envs.core.errors import BadValueError
+from turngym.envs.core.errors import BadValueError, DataError
 
 SHORT = SelectorSettings(prompt="short")
 SHAPE = replace(MICRO_SHAPE, hidden=64, heads=2, layers=2, inner=128, init_range=0.15)
@@ -69,6 +70,19 @@ def rows():
 @pytest.fixture
 def fresh(rows):
     return small_model(rows, replace(SHAPE, hidden=16, inner=16, vocab_size=400))
+
+
+def test_a_full_disk_is_told_and_leaves_no_part_of_a_selector(fresh, tmp_path, monkeypatch):
+    """It raised an error of safetensors, and left a folder that the next call refused."""
+    model, tokenizer = fresh
+
+    def full(*_, **__):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("transformers.modeling_utils.safe_save_file", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        save_selector(tmp_path / "new", model, tokenizer, (SHORT, MICRO), {})
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_learned(rows, fresh):
