@@ -48,7 +48,8 @@ class Command:
         temperature: Temperature of the sampled score.
         max_tokens: Maximum tokens of an action.
         sampler: What samples the actions.
-        out: File for the scores as JSON.
+        out: File for the scores as JSON; where the call is stopped, those that there are, unless
+            an older file is there.
     """
 
     env: tuple[str, ...] = ()
@@ -98,11 +99,16 @@ def run(command: Command) -> None:
     out = None if command.out is None else output_file(command.out)
     report = reporter()
     prepare(small=True)
-    found = [score_starter(name, command, report) for name in names]
-    table_console().print(starter_table(found, command.measure))
-    if out is not None:
-        rows = [_json_row(each) for each in found]
-        out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    found: list[StarterScore] = []
+    try:
+        for name in names:
+            found.append(score_starter(name, command, report))
+    finally:  # what took minutes to play is kept where a later one is stopped
+        if found:
+            table_console().print(starter_table(found, command.measure))
+            if out is not None and (len(found) == len(names) or not out.exists()):
+                rows = [_json_row(each) for each in found]
+                out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
 def taught_environments() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from turngym.algos.runs.progress import Silent
 from turngym.benchmarks.cli import demo
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.cli.model_options import starter
+from turngym.benchmarks.cli.starters import StarterScore, score_starter
 from turngym.benchmarks.cli.train import Command, configure
 
 
@@ -51,6 +53,27 @@ def test_actions_of_no_tokens_are_refused_before_a_model_is_made(
         assert main([*words, "--max-tokens", "0"]) == REFUSED
         assert "max_tokens is 0" in capsys.readouterr().err
         assert not (tmp_path / "cache" / "starters").exists()
+
+
+def test_scores_of_starters_stay_where_a_later_one_is_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(name: str, *rest: Any) -> StarterScore:
+        if name == "Corridor-v0":
+            raise KeyboardInterrupt
+        return score_starter(name, *rest)
+
+    monkeypatch.setattr("turngym.benchmarks.cli.starters.score_starter", stopped)
+    out = tmp_path / "scores.json"
+    words = ["starters", "--n", "4", "--max-tokens", "4", "--out", str(out), "--env", "Bandit-v0"]
+    assert main([*words, "Corridor-v0"]) == 130
+    assert "Bandit-v0" in capsys.readouterr().out
+    assert [row["starter"] for row in json.loads(out.read_text())] == ["Bandit-v0"]
+    out.write_text("as it was")
+    assert main([*words, "Corridor-v0"]) == 130
+    assert out.read_text() == "as it was"
+    assert main(words) == 0
+    assert out.read_text() != "as it was"
 
 
 def test_play_shows_the_starter_in_the_world_that_it_was_made_for(
