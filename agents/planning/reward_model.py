@@ -159,7 +159,7 @@ class RewardModel:
         """Write a folder for :func:`open_reward_model`.
 
         Args:
-            folder: Made when it does not exist.
+            folder: Not there yet, or empty.
             training: What to note about how it was trained.
 
         Raises:

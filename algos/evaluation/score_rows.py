@@ -231,23 +231,22 @@ def write_score_rows(path: Path, rows: Sequence[ScoreRow], *, join: bool = False
     Args:
         path: The file.
         rows: What stands in it.
-        join: Keep an old file's rows of other agents, behind these.
+        join: Keep an old file's rows of other agents on the same tasks, behind these.
 
     Raises:
         DataError: It cannot be written.
     """
     if join and path.is_file():
-        again = {(row.agent, row.model) for row in rows}
+        again, tasks = ({(r.agent, r.model) for r in rows}, {r.tasks_digest for r in rows})
         with suppress(DataError):  # something else, which is replaced
-            old = [row for row in read_score_rows(path) if (row.agent, row.model) not in again]
-            rows = [*rows, *old]
+            others = [r for r in read_score_rows(path) if (r.agent, r.model) not in again]
+            rows = [*rows, *(r for r in others if r.tasks_digest in tasks)]
     text = json.dumps([row.to_json() for row in rows], indent=2) + "\n"
     with disk_errors(path):
         whole = path.resolve()  # a link stays one
         pipe = path.exists() and not path.is_file()
-        if pipe or not os.access(
-            whole.parent, os.W_OK
-        ):  # a file may be open where its folder is not
+        # a file may be open where its folder is not
+        if pipe or not os.access(whole.parent, os.W_OK):
             path.write_text(text, encoding="utf-8")
             return
         part = whole.with_name(whole.name + ".part")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_PATIENCE_S = 0.1
 
 
 class EventLoop:
@@ -29,13 +28,19 @@ class EventLoop:
         """Run to the end; an interrupt of the calling thread cancels it first."""
         if self._worker is None:
             return self._runner.run(work)
-        done = self._worker.submit(self._runner.run, work)
+        begun: Future[asyncio.Task[Any] | None] = Future()
+
+        async def noted() -> T:
+            begun.set_result(asyncio.current_task())
+            return await work
+
+        done = self._worker.submit(self._runner.run, noted())
         try:
             return done.result()
         finally:
-            while not done.done():
-                self._loop.call_soon_threadsafe(self._cancel)
-                wait([done], _PATIENCE_S)
+            if not done.done() and (task := begun.result()) is not None:
+                self._loop.call_soon_threadsafe(task.cancel)
+                wait([done])
 
     def close(self) -> None:
         """Close it; a second time does nothing."""
@@ -44,10 +49,6 @@ class EventLoop:
         elif not self._loop.is_closed():
             self._worker.submit(self._runner.close).result()
             self._worker.shutdown()
-
-    def _cancel(self) -> None:
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

@@ -103,7 +103,7 @@ def streams_for(device: Any, *, beside: bool) -> Streams:
         beside: Whether the engine plays while the learner computes.
     """
     if device.type != "cuda":
-        return OneSetting() if beside else NoStreams()
+        return OneSetting() if beside and device.type == "cpu" else NoStreams()
     import torch
 
     return CudaStreams(device, torch.cuda)

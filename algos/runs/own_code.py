@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
+import os
 import platform
 import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
 from ...envs.core.digest import digest_of
+from ...envs.core.plugins import plugin_versions
 
 _OURS = {"turngym", *sys.stdlib_module_names}
+_INSTALLED = tuple({sysconfig.get_path(kind) + os.sep for kind in ("purelib", "platlib")})
 
 
 def own_classes(things: Iterable[Any]) -> dict[str, str]:
@@ -26,9 +31,9 @@ def own_classes(things: Iterable[Any]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for thing in things:
-        for one in _held(thing):
+        for one in _held(thing, set()):
             for base in type(one).__mro__:
-                if base.__module__.partition(".")[0] not in _OURS:
+                if _is_own(base):
                     found[f"{base.__module__}.{base.__qualname__}"] = _digest(base)
     return dict(sorted(found.items()))
 
@@ -47,15 +52,26 @@ def changed_code(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
     return [name for a, b in pairs for name in a.keys() & b.keys() if a[name] != b[name]]
 
 
-def _held(thing: Any) -> Iterator[Any]:
-    if isinstance(thing, tuple | list):
-        for one in thing:
-            yield from _held(one)
+def _held(thing: Any, seen: set[int]) -> Iterator[Any]:
+    if id(thing) in seen:
         return
+    seen.add(id(thing))
     yield thing
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        for field in dataclasses.fields(thing):
-            yield from _held(getattr(thing, field.name))
+    inner: Iterable[Any] = ()
+    if isinstance(thing, tuple | list):
+        inner = thing
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        inner = [getattr(thing, field.name, None) for field in dataclasses.fields(thing)]
+    for one in inner:
+        yield from _held(one, seen)
+
+
+def _is_own(kind: type) -> bool:
+    """Return whether a class is neither turngym's, nor Python's, nor an installed package's."""
+    name = kind.__module__
+    root = name.partition(".")[0]
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    return root not in _OURS and (not file.startswith(_INSTALLED) or root in plugin_versions())
 
 
 def _digest(kind: type) -> str:
@@ -78,7 +94,8 @@ def _functions(value: Any) -> list[FunctionType]:
         value = [value.func]
     else:
         value = [value]
-    return [one for one in value if isinstance(one, FunctionType)]
+    wrapped = [inspect.unwrap(one) for one in value if callable(one)]
+    return [*dict.fromkeys(one for one in (*value, *wrapped) if isinstance(one, FunctionType))]
 
 
 def _words(code: CodeType) -> list[Any]:
@@ -88,7 +105,9 @@ def _words(code: CodeType) -> list[Any]:
 
 def _plain(value: Any) -> Any:
     """Return what is the same in every process: of an object without such a form its kind."""
-    if isinstance(value, tuple | frozenset):
-        return type(value)(map(_plain, value))
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(_plain, value))
     known = value is None or isinstance(value, str | bytes | int | float)
     return value if known else type(value).__qualname__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,7 +30,7 @@ from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import Reporter, reporter
 from ...algos.training.config import EnvConfig
 from ...envs.core.env import TextEnv
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, DataError
 from ..runtime.threads import prepare
 from .arguments import Repeated, given, new_folder, output_file, values
 from .env_options import existing_file
@@ -163,6 +164,7 @@ def make_pairs(action: Pairs) -> None:
         relabeller = _make_relabeller(action.hindsight, action, report)
         maker = replace(maker, instruct=relabeller)
     out = output_file(action.out)
+    part = out.with_name(f"{out.name}.part")
     over: dict[int, list[Pair]] = {}
     try:
         with report.bar("playing") as bar:
@@ -172,9 +174,11 @@ def make_pairs(action: Pairs) -> None:
 
             found = asyncio.run(maker.pairs(action.split, show, over.__setitem__))
     except BaseException:
-        _keep_part(out.with_name(f"{out.name}.part"), over, report)
+        with suppress(DataError):  # a full disk: what stopped the play is what is told
+            _keep_part(part, over, report)
         raise
     write_pairs(out, found)
+    part.unlink(missing_ok=True)
     report.note(f"{out}: {len(found):,} pairs from tasks of {action.env}, split {action.split}.")
     if relabeller is not None and relabeller.too_long:
         report.note(
@@ -184,8 +188,9 @@ def make_pairs(action: Pairs) -> None:
 
 
 def _keep_part(part: Path, over: Mapping[int, Sequence[Pair]], report: Reporter) -> None:
-    """Write the pairs of the tasks that were over when the others were stopped."""
-    if found := [pair for task in sorted(over) for pair in over[task]]:
+    """Write the pairs of the tasks that were over; a file of more, of an earlier call, stays."""
+    found = [pair for task in sorted(over) for pair in over[task]]
+    if found and (not part.exists() or len(found) >= len(read_pairs(part))):
         write_pairs(part, found)
         report.note(f"{part}: {len(found):,} pairs from the {len(over):,} tasks that were over.")
 

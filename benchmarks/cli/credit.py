@@ -207,8 +207,8 @@ def measure(
         say(escape(str(path)))
     if study.failed:
         raise OwnPartError(
-            f"{' '.join(study.failed.values())} The report in {out} is what the rest gave; measure "
-            "that recipe alone, with another --out, once it is mended."
+            f"{' '.join(study.failed.values())} The report in {out} has what else was measured; "
+            "measure that recipe alone, with another --out, once it is mended."
         )
 
 

@@ -188,14 +188,16 @@ def run_command(name: str, words: Sequence[str]) -> None:
     commands = {k: line for group in COMMANDS.values() for k, line in group.items()}
     if name not in commands:
         raise UnknownNameError("command", name, commands)
-    if name in _ALONE and (count := os.environ.get("WORLD_SIZE", "1")) not in ("", "1"):
+    helped = bool({"-h", "--help"} & {*words})
+    count = os.environ.get("WORLD_SIZE", "1")
+    if name in _ALONE and not helped and count not in ("", "1"):
         raise BadValueError(
             f"{name}: started as {count} processes (WORLD_SIZE), each of which "
             "would do all of the work; only train shares it. Start it without torchrun or "
             "accelerate launch."
         )
     # torchrun starts several processes; one of them reports
-    if name in _SLOW and not {"-h", "--help"} & {*words} and os.environ.get("RANK", "0") == "0":
+    if name in _SLOW and not helped and os.environ.get("RANK", "0") == "0":
         PlainConsole(highlight=False).print(_SLOW[name])
         sys.stdout.flush()
     module = import_module(f".{name}", __package__)

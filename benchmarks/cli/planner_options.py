@@ -94,8 +94,9 @@ def check_planner_options(names: tuple[str, ...], options: PlannerOptions) -> No
     for name, users in USED_BY.items():
         if not any(user in names for user in users):
             refuse_unused(options, [name], f"goes with --agent {' or '.join(users)}")
-    for name in set(names) & set(PLANNING):
-        make_planner(name, options)
+    for name in PLANNING:
+        if name in names:
+            make_planner(name, options)
     make_budget(options, max_tokens=1)
     if comparing:
         REWARD_FILE.read(Path(options.reward_model or "").expanduser())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -180,9 +180,17 @@ class Processes(Crew):
         return self._workers
 
     def run(self, jobs: Sequence[Job]) -> Iterator[list[MeasuredGroup]]:
-        """Yield the results of the jobs as they end."""
-        for done in as_completed([self._pool.submit(_run, job) for job in jobs]):
-            yield done.result()
+        """Yield the results of the jobs as they end; one that fails cancels those that wait."""
+        waiting = [self._pool.submit(_run, job) for job in jobs]
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        except BrokenExecutor:
+            raise
+        except Exception:
+            for future in waiting:
+                future.cancel()
+            raise
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from ..matrix.jobs import describe_error
 from .credits import TurnCredit, TurnIndex, turn_credit
 from .playing import Sample, Subject
 
+_PACKAGE = Path(__file__).resolve().parents[2]
+
 
 class OwnPartError(TurngymError):
     """A part of a recipe raised: a shaper, an annotator, the credit rule or the loss."""
@@ -30,13 +32,17 @@ def named_parts(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except TurngymError:
+    except (TurngymError, OSError):
         raise
     except Exception as error:
         steps = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-        part = next((code for code, _ in steps if code.co_name == "__call__"), None)
-        if part is None:  # what a part returned was refused, with its name
+        parts = [code for code, _ in steps if code.co_name == "__call__"]
+        own = [code for code in parts if not code.co_filename.startswith(str(_PACKAGE))]
+        part = next(iter(own or parts), None)
+        if part is None and isinstance(error, TypeError):  # what a part returned was refused
             raise OwnPartError(f"credit: {error}") from error
+        if part is None:
+            raise
         *_, line = (line for code, line in steps if code.co_filename == part.co_filename)
         kind = part.co_qualname.removesuffix(".__call__").rpartition(".")[2]
         raise OwnPartError(

@@ -279,20 +279,13 @@ class Study:
 
     def _try_out(self, ground: Playground) -> None:
         """Give credit to some groups that are only played, so that faults come before the work."""
-        left = []
         with self.report.bar("trying the credit") as bar:
             for done, subject in enumerate(self.subjects, 1):
-                try:
+                with suppress(BadValueError):  # few groups may be too few: judged on all of them
                     if (forest := ground.some(subject)).paths:
                         credited = give_credit(subject, forest)
-                        with suppress(BadValueError):  # a loss may find too little in few groups
-                            credit_of(subject, credited, TurnIndex.of(credited.forest))
-                except BadValueError as fault:
-                    self._refuse(subject.name, fault)
-                else:
-                    left.append(subject)
+                        credit_of(subject, credited, TurnIndex.of(credited.forest))
                 bar.update(done / len(self.subjects), subject.name)
-        self.subjects = left
 
     def write_dumps(self, folder: Path) -> dict[str, str]:
         """Write each recipe's first groups with credit and truth per token, for `turngym view`.

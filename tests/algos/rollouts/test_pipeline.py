@@ -114,22 +114,24 @@ def test_a_signal_as_asyncio_begins_to_handle_it_is_an_interrupt(
 def test_inside_a_running_event_loop_as_in_a_notebook() -> None:
     ended: list[int] = []
 
+    main = threading.main_thread().ident
+    assert main is not None
+
     async def play(step: int) -> Rollouts:
         try:
-            await asyncio.sleep(0 if step == 1 else 600)
+            if step == 2:
+                signal.pthread_kill(main, signal.SIGINT)
+                await asyncio.sleep(600)
         finally:
+            await asyncio.sleep(0.3)  # closing what was open takes a while
             ended.append(step)
         return rollouts(str(step))
 
     async def cell() -> None:
         pipeline = SyncPipeline(play, Weights())  # type: ignore[arg-type]
         assert pipeline.take(1, None).played.all.groups[0].uid == "1/0"
-        main = threading.main_thread().ident
-        assert main is not None
-        interrupt = threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT))
         former = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            interrupt.start()
             with pytest.raises(KeyboardInterrupt):
                 pipeline.take(2, None)
         finally:

@@ -8,19 +8,30 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 
+from turngym.agents.scripted import text_env
 from turngym.algos.runs.own_code import changed_code, own_classes
 from turngym.algos.runs.provenance import versions
 from turngym.algos.runs.run_dir import add_version
 
 RULE = """
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+import torch
+
+class Point(NamedTuple):
+    x: int
 
 @dataclass(frozen=True)
 class Base:
     inner: object = None
+    later: int = field(init=False)
+    at = Point(1)
+    @lru_cache
+    def old(self, x=Point(2)): return x * 8
     def near(self, x): return x in {"a", "b", "c"}
 
 class Rule(Base):
@@ -31,6 +42,8 @@ class Rule(Base):
     def still(x, by=3): return x + by
     @cached_property
     def kept(self): return [y for y in range(4)]
+    @torch.no_grad()
+    def quiet(self, x): return x * 2
     def __call__(self, x): return (lambda y: y * 5)(x)
 """
 
@@ -73,6 +86,9 @@ def test_comments_and_layout_are_no_change_and_neither_is_another_process() -> N
         ("range(4)", "range(5)"),
         ("y * 5", "y * 6"),
         ('"c"', '"d"'),
+        ("x * 8", "x * 9"),
+        ("x * 2", "x * 3"),
+        ("Point(1)", "Point(3)"),
     ],
 )
 def test_every_part_of_a_class_counts(old: str, new: str) -> None:
@@ -84,7 +100,10 @@ def test_what_parts_hold_is_looked_at_and_the_projects_own_is_not(tmp_path: Path
     from turngym.algos.recipes import make_recipe
 
     grpo = make_recipe("grpo", {}, small=True)
-    assert own_classes([grpo, [tmp_path, 3]]) == {}
+    assert own_classes([grpo, [tmp_path, 3, text_env(gym.make("Bandit-v0"))]]) == {}
+    round_and_round: list[Any] = [made(RULE)]
+    round_and_round.append(round_and_round)
+    assert list(own_classes([round_and_round])) == ["mine.Base", "mine.Rule"]
     outer = "from dataclasses import dataclass\n@dataclass\nclass Rule:\n    held: object\n"
     assert "mine.Base" in own_classes([made(outer, held=(1, made(RULE)))])
 

@@ -48,7 +48,8 @@ def test_the_source_tree_is_only_read(tmp_path: Path) -> None:
         pytest.skip("needs git")
     file = tmp_path / "file"
     file.touch()
-    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    plain = ("user.name=a", "user.email=a@b.c", "commit.gpgsign=false", "core.hooksPath=/dev/null")
+    who = [word for setting in plain for word in ("-c", setting)]
     for words in (("init",), ("add", "file"), (*who, "commit", "-m", "all")):
         subprocess.run([git, "-C", str(tmp_path), *words], check=True, capture_output=True)
     os.utime(file, (1, 1))

@@ -84,8 +84,10 @@ def test_pairs_of_tasks_that_were_over_stay_where_the_others_are_stopped(
     out.write_text("as it was")
     of_task = PairMaker._of_task
 
+    last = 4
+
     async def stopped(self: PairMaker, split: str, task: int) -> list[Pair]:
-        if task == 4:
+        if task == last:
             raise KeyboardInterrupt
         return await of_task(self, split, task)
 
@@ -95,6 +97,13 @@ def test_pairs_of_tasks_that_were_over_stay_where_the_others_are_stopped(
     assert read_pairs(f"{out}.part") == read_pairs(whole)
     assert "pairs from the 4 tasks that were over" in told(capsys)
     assert out.read_text() == "as it was"
+    last = 1
+    assert main(["armap", "pairs", *ENV, *words, "--n", "40", "--out", str(out)]) == 130
+    assert read_pairs(f"{out}.part") == read_pairs(whole)  # there are more of them
+    last = 40
+    assert main(["armap", "pairs", *ENV, *words, "--n", "4", "--out", str(out)]) == 0
+    assert out.read_bytes() == whole.read_bytes()
+    assert not Path(f"{out}.part").exists()
 
 
 def test_planners_ask_servers(tmp_path: Path, pairs: str) -> None:

@@ -147,6 +147,7 @@ def test_what_is_one_process_is_not_started_as_several(
     told = capsys.readouterr().err
     assert told.startswith(f"error: {words[0]}: started as 2 processes (WORLD_SIZE)")
     assert "without torchrun" in told
+    assert main([words[0], "--help"]) == 0
 
 
 def test_envs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

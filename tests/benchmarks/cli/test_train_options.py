@@ -22,7 +22,7 @@ from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
 from turngym.agents.warm_start.settings import StarterProgress, StarterSettings
 from turngym.algos.evaluation.result import RunResult
-from turngym.algos.learner.learner import _not_finite
+from turngym.algos.learner.learner import _say_not_finite
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.runs.progress import Silent
@@ -541,7 +541,7 @@ def test_what_is_advised_after_a_loss_that_is_not_finite_can_be_done(
     shutil.copytree(tiny_model, checkpoint)
     (checkpoint / "trainer").mkdir()
     (checkpoint / "trainer" / "state.json").write_text('{"files": {}, "progress": {}}')
-    said = str(_not_finite("grpo", 3, {}))
+    said = _say_not_finite("grpo", 3, {})
     (advised,) = re.findall(r"turngym train (.*?)\. ", said)
     for gone in ([], ["--model", "--warm-start"]):
         words = advised.replace("RUN", str(tmp_path)).replace("NEW", str(tmp_path / "new")).split()
