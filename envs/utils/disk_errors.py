@@ -25,7 +25,7 @@ BARRED = (
 _NEARLY_FULL = 2**20
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
 _ADVICE = (
-    "The finished parts are kept; make room and run the same command again to go on from there."
+    "Make room and run the same command again; finished parts that it can go on from are kept."
 )
 
 

@@ -405,7 +405,7 @@ def test_interrupt_has_its_own_exit_code(
 @pytest.mark.parametrize(
     ("number", "line"),
     [
-        (errno.ENOSPC, "error: a/b: the disk is full. The finished parts are kept; make room"),
+        (errno.ENOSPC, "error: a/b: the disk is full. Make room and run the same command again;"),
         (errno.EROFS, "error: a/b: cannot be used (Read-only file system)."),
         (errno.EACCES, "error: a/b: cannot be used (Permission denied)."),
     ],

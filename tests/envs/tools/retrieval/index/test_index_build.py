@@ -180,7 +180,7 @@ def test_a_full_disk_keeps_what_is_finished(
         real(path, **arrays)
 
     monkeypatch.setattr(build_module, "save_arrays", full)
-    with pytest.raises(DataError, match=r"disk is full. The finished parts are kept"):
+    with pytest.raises(DataError, match=r"disk is full\. .* finished parts .* are kept"):
         build_index(corpus, tmp_path / "out", block=4)
     assert len(list((tmp_path / "out" / "parts").iterdir())) == 2
     with pytest.raises(DataError, match="not finished"):
