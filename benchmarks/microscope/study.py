@@ -180,8 +180,8 @@ class Study:
 
     Attributes:
         refused: Recipes that cannot be measured, with the reason, where that is no error.
-        failed: Recipes with a part that raised after all was measured, with the error: the report
-            is of the others.
+        failed: Recipes with a part that raised after all was measured, with the error; the report
+            has what else was measured.
 
     Raises:
         BadValueError: A recipe whose credit cannot be judged.
