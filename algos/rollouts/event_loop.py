@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+WAIT = 0.5  #: Seconds that an interrupt is noticed late at most.
 
 
 class EventLoop:
@@ -36,6 +37,8 @@ class EventLoop:
 
         done = self._worker.submit(self._runner.run, noted())
         try:
+            while not done.done():  # a signal just before a wait is handled only behind it
+                wait([done], timeout=WAIT)
             return done.result()
         finally:
             if not done.done() and (task := begun.result()) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import signal
 import threading
@@ -111,7 +112,9 @@ def test_a_signal_as_asyncio_begins_to_handle_it_is_an_interrupt(
     pipeline.close()
 
 
-def test_inside_a_running_event_loop_as_in_a_notebook() -> None:
+@pytest.mark.parametrize("wakes", [True, False])
+def test_inside_a_running_event_loop_as_in_a_notebook(wakes: bool) -> None:
+    """Also where a signal comes just before the wait that it should end, and does not wake it."""
     ended: list[int] = []
 
     main = threading.main_thread().ident
@@ -120,7 +123,10 @@ def test_inside_a_running_event_loop_as_in_a_notebook() -> None:
     async def play(step: int) -> Rollouts:
         try:
             if step == 2:
-                signal.pthread_kill(main, signal.SIGINT)
+                if wakes:
+                    signal.pthread_kill(main, signal.SIGINT)
+                else:
+                    _thread.interrupt_main()
                 await asyncio.sleep(600)
         finally:
             await asyncio.sleep(0.3)  # closing what was open takes a while
