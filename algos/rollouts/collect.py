@@ -33,6 +33,7 @@ class RolloutBatch:
         unused_tokens: Tokens of groups that were begun beside the last ones and not needed.
         carried: Groups that go on in the next step; None where each step plays its groups to an
             end.
+        carried_tokens: Tokens that these have sampled so far, which count once they are complete.
     """
 
     all: Forest
@@ -42,6 +43,7 @@ class RolloutBatch:
     share: float = 1.0
     unused_tokens: int = 0
     carried: int | None = None
+    carried_tokens: int = 0
 
     @classmethod
     def whole(cls, groups: Sequence[Group]) -> RolloutBatch:
@@ -59,6 +61,7 @@ class RolloutBatch:
             row["rollout/tokens_unused"] = float(self.unused_tokens)
         if self.carried is not None:
             row["rollout/groups_carried"] = float(self.carried)
+            row["rollout/tokens_carried"] = float(self.carried_tokens)
         return row
 
 

@@ -64,6 +64,11 @@ class OpenGroup:
         """Whether all episodes are over."""
         return all(handle.done for handle in self.handles)
 
+    @property
+    def tokens(self) -> int:
+        """Tokens that its episodes have sampled."""
+        return sum(len(turn.act_ids) for tree in self.trees for turn in tree.turns)
+
     def closed(self) -> Group:
         """Return the group as rollouts do."""
         return Group(self.start.uid, self.task_id, self.trees, faults=self.faults)
@@ -155,12 +160,18 @@ class PartialRollouts:
 
     def _together(self, runner: EpisodeRunner, closed: list[tuple[int, Group]]) -> RolloutBatch:
         """Return the groups that are complete in all processes, in the order of their begin."""
-        parts = self._ranks.everyone((closed, len(self._open), runner.fault, self.warning))
+        tokens = sum(group.tokens for group in self._open)
+        mine = closed, len(self._open), tokens, runner.fault, self.warning
+        parts = self._ranks.everyone(mine)
         done = sorted((one for part in parts for one in part[0]), key=lambda one: one[0])
         self._carried = sum(part[1] for part in parts)
-        runner.fault = next((part[2] for part in parts if part[2]), runner.fault)
-        self.warning = next((part[3] for part in parts if part[3]), "")
-        return replace(RolloutBatch.whole([group for _, group in done]), carried=self._carried)
+        runner.fault = next((part[3] for part in parts if part[3]), runner.fault)
+        self.warning = next((part[4] for part in parts if part[4]), "")
+        return replace(
+            RolloutBatch.whole([group for _, group in done]),
+            carried=self._carried,
+            carried_tokens=sum(part[2] for part in parts),
+        )
 
     # ------------------------------------------------------------------ over a restart
 

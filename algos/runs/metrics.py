@@ -60,6 +60,8 @@ METRICS: dict[str, str] = {
     "rollout/lag_token_mean": "the same, mean over sampled tokens",
     "rollout/lagged_tokens_frac": "share of sampled tokens whose weights were not the newest",
     "rollout/groups_carried": "groups that are not complete and go on in the next step",
+    "rollout/tokens_carried": "tokens that these have sampled so far; they count in the step that "
+    "completes them, and in no budget where the run ends before",
     "engine/prefix_hit_frac": "share of the requests' context tokens that the engine had cached",
     "engine/read_again_frac": "share of the tokens that went through the engine's model which had "
     "been there before: contexts whose cache was lost, failed and pruned episodes",

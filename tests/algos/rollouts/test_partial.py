@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from helpers.training_runs import (
 )
 
 from turngym.algos.core.annotators import OldLogprobs
-from turngym.algos.core.forest import Forest
+from turngym.algos.core.forest import Forest, Group
 from turngym.algos.recipes import make_recipe
 from turngym.algos.recipes.grpo import grpo
 from turngym.algos.rollouts import Chains
@@ -67,7 +67,7 @@ class Whole(NamedTuple):
 
     folder: Path
     forests: list[Forest]
-    left: list[str]
+    left: list[Group]
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +77,15 @@ def whole(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
         assert trainer.partial is not None
         forests = watched(trainer)
         trainer.run()
-        return Whole(folder, forests, [group.start.uid for group in trainer.partial._open])
+        return Whole(folder, forests, [group.closed() for group in trainer.partial._open])
 
 
 def test_steps_end_early_and_every_group_is_trained_once(whole: Whole) -> None:
     folder, forests, left = whole
     assert all(len(forest.groups) >= 2 for forest in forests)
     assert min(len(forest.groups) for forest in forests) < 6
-    trained = [group.uid for forest in forests for group in forest.groups]
-    places = sorted(int(uid.partition("/")[2]) for uid in [*trained, *left])
+    played = [group for forest in forests for group in forest.groups] + left
+    places = sorted(int(group.uid.partition("/")[2]) for group in played)
     assert places == list(range(len(places))), "no group is begun twice, or left out"
     late = 0
     for step, forest in enumerate(forests, start=1):
@@ -109,8 +109,23 @@ def test_steps_end_early_and_every_group_is_trained_once(whole: Whole) -> None:
         assert row["rollout/lagged_tokens_frac"] == pytest.approx(behind)
         assert row["rollout/lag_max"] == max(lags)
         assert row["rollout/groups_carried"] == 6 - len(forest.groups)
+        assert row["rollout/tokens_carried"] == _tokens_before(
+            [*forests, Forest.of(left)], int(str(row["step"]))
+        )
         assert "update/importance_mean" in row, "truncated importance weights are on"
     assert max(float(row["rollout/lag_max"]) for row in rows) >= 2  # type: ignore[arg-type]
+
+
+def _tokens_before(forests: Sequence[Forest], step: int) -> int:
+    """Tokens of later steps' groups that the weights of a step or older ones sampled."""
+    return sum(
+        len(turn.act_ids)
+        for forest in forests[step:]
+        for group in forest.groups
+        for tree in group.trees
+        for turn in tree.turns
+        if turn.version < step
+    )
 
 
 def test_whole_steps_are_those_of_a_run_without(tiny_model: Path, tmp_path: Path) -> None:
@@ -118,10 +133,12 @@ def test_whole_steps_are_those_of_a_run_without(tiny_model: Path, tmp_path: Path
     run(setup(tiny_model, None, 2, importance_cap=2.0), tmp_path / "whole")
     run(setup(tiny_model, 1.0, 2), tmp_path / "partial")
     extra = {"rollout/groups_carried", "rollout/lag_token_mean", "rollout/lagged_tokens_frac"}
+    extra.add("rollout/tokens_carried")
     # turns in step are batched otherwise, so other contexts are found in the cache
     extra |= {"engine/prefix_hit_frac", "engine/read_again_frac"}
     for one, two in zip(numbers(tmp_path / "whole"), numbers(tmp_path / "partial"), strict=True):
         assert two.pop("rollout/groups_carried", 0.0) == 0.0
+        assert two.pop("rollout/tokens_carried", 0.0) == 0.0
         one, two = ({k: v for k, v in row.items() if k not in extra} for row in (one, two))
         assert one == pytest.approx(two, abs=2e-5, rel=2e-5)
 
