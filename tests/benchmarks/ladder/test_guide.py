@@ -291,6 +291,7 @@ def test_other_suites_and_claims_stand_beside(ladder: Path, tmp_path: Path) -> N
     assert "- Bandit-v0 (standard): above grpo: ppo (+40.3" in seen
     assert "Seen on single settings" not in page(ladder, out=tmp_path)
     assert "Suites without a file here: separating." in text
+    assert ", with outcomes of claims; every number comes from these files" in text
     assert r"| mine | not decided | Ours is above \<theirs\>. | too \| few | 5 |" in text
 
 
@@ -351,6 +352,7 @@ def test_the_oracle_travels_with_packed_results(tmp_path: Path) -> None:
     foreseen = row_of(text.partition("### Lottery")[2], "treegrpo")[8]
     assert foreseen == "contradicts: tables show it below"
     assert "no forecast lies beside" not in text
+    assert ", with the oracle's forecast beside the ladder's file; every number" in text
     assert main(["bench", "--report", str(packed), "--out", str(tmp_path / "report")]) == 0
     assert foreseen in (tmp_path / "report" / "ladder.md").read_text(encoding="utf-8")
 
