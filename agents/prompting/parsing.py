@@ -34,7 +34,8 @@ def short_answer(text: str) -> str:
     if (found := tagged_answer(text)) is not None or (found := boxed(text)) is not None:
         return found
     if said := list(_SAID.finditer(text)):
-        return _bare(first_sentence(text[said[-1].end() :]))
+        below = "\n" in said[-1][0]
+        return _bare(first_sentence(text[said[-1].end() :], numbered=below))
     lines = [line for line in text.splitlines() if line.strip()]
     return _bare(lines[-1]) if lines else ""
 
@@ -63,10 +64,14 @@ def concludes(text: str) -> bool:
     return _SAID.search(text) is not None or "<answer>" in text
 
 
-def first_sentence(text: str) -> str:
-    """The first sentence on the first line that holds text, without a list mark before it."""
+def first_sentence(text: str, numbered: bool = True) -> str:
+    """The first sentence on the first line that holds text, without a list mark before it.
+
+    Unless lines are ``numbered``, "4." is a sentence and not such a mark.
+    """
     lines = (line.strip() for line in text.splitlines())
-    line = re.sub(r"^(?:[-*•]|\d+[.)])\s+", "", next(filter(None, lines), ""))
+    mark = r"^(?:[-*•]|\d+[.)])\s+" if numbered else r"^(?:[-*•]|\d+\))\s+"
+    line = re.sub(mark, "", next(filter(None, lines), ""))
     for end in _END.finditer(line):
         sentence = line[: end.end()]
         numbered = _NUMBERED.match(line, max(0, end.end() - len("No.")))
