@@ -14,6 +14,7 @@ from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, EpisodeError, UnknownNameError
 from ...envs.core.randomness import derive_seed
 from ...envs.core.settings import check_integer, check_number
+from ...envs.mixed_tasks.env import MixedTasks
 from ...envs.search_qa.text import GRAMMAR, STOP
 from ..scripted import text_env
 from .text_model import Completed, Prompt, TextModel
@@ -141,7 +142,10 @@ class PromptedEpisode:
         return cls(env, model, limits, seed, observation, info, text)
 
     def __post_init__(self) -> None:
-        self.question = self.observation.strip().removeprefix("Question:").strip()
+        inner = text_env(self.env)
+        rules = inner.view_member().instructions if isinstance(inner, MixedTasks) else ""
+        task = self.observation.removeprefix(rules).strip()
+        self.question = task.removeprefix("Question:").strip()
 
     @property
     def searches_left(self) -> int:
@@ -238,11 +242,12 @@ def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
         BadValueError: Not one whose actions are searches and answers.
     """
     inner = text_env(env)
-    if tuple(inner.stop) != STOP:
-        raise BadValueError(
-            f"prompting agents: {inner.name} does not take {GRAMMAR.expected}; "
-            "expected an environment such as SearchQA-v0."
-        )
+    for played in inner.members.values() if isinstance(inner, MixedTasks) else (inner,):
+        if tuple(played.stop) != STOP:
+            raise BadValueError(
+                f"prompting agents: {played.name} does not take {GRAMMAR.expected}; "
+                "expected an environment such as SearchQA-v0."
+            )
     return inner
 
 

@@ -41,6 +41,19 @@ def test_other_worlds_are_refused() -> None:
         asyncio.run(opened(gym.make("Bandit-v0")))
 
 
+def test_a_mixture_is_asked_for_its_questions_without_the_rules() -> None:
+    members = [["SearchQA-v0", {"size": "micro", "prompt": "search-r1"}, 1]]
+    mixed = asyncio.run(opened(gym.make("MixedTasks-v0", members=members)))
+    assert "Answer the given question" in mixed.observation
+    assert mixed.question == mixed.env.unwrapped.episode.task.payload.text
+
+
+def test_a_mixture_with_another_world_in_it_is_refused() -> None:
+    members = {"SearchQA-v0": 1, "MathWord-v0": 1}
+    with pytest.raises(BadValueError, match="MathWord-v0 does not take <search>"):
+        asyncio.run(opened(gym.make("MixedTasks-v0", members=members, size="micro")))
+
+
 def test_queries_are_one_line_of_bounded_length(tmp_path: Path) -> None:
     async def go() -> PromptedEpisode:
         episode = await opened(make_world(tmp_path))
