@@ -152,7 +152,7 @@ def _open_corpus(corpus: str | Path | Sequence[str | Path]) -> Retriever:
     """BM25 over a passage file, an index on the disk, or several as a hybrid."""
     several = not isinstance(corpus, (str, Path))
     folders = list(corpus) if several else [corpus]
-    if several or Path(folders[0]).is_dir():
+    if several or Path(folders[0]).expanduser().is_dir():
         from ..tools.retrieval.index import open_indexes
 
         return open_indexes(folders)

@@ -131,7 +131,7 @@ def load_corpus_index(path: str | Path) -> Bm25:
     Raises:
         DataError: A file that does not hold what it should; says file and line.
     """
-    path = Path(path).resolve()
+    path = Path(path).expanduser().resolve()
     try:
         stat = path.stat()
     except OSError as error:

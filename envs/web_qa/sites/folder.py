@@ -83,7 +83,7 @@ def load_folder_site(folder: str | Path, snippet_chars: int) -> FolderSite:
     Raises:
         DataError: No such folder, a file that cannot be read, or no page in it.
     """
-    path = Path(folder).resolve()
+    path = Path(folder).expanduser().resolve()
     if not path.is_dir():
         raise DataError(f"{folder}: no such folder; expected one with {', '.join(ENDINGS)} files.")
     stamps = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in _list_files(path))

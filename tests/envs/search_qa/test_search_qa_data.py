@@ -82,6 +82,19 @@ def test_an_index_on_the_disk_in_place_of_passages(tmp_path: Path, corpus: Path)
         SearchQA(data=questions, corpus=tmp_path)
 
 
+@pytest.mark.parametrize("name", ["corpus.jsonl", "index"])
+def test_passages_and_indexes_may_be_named_from_home(
+    name: str, tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from turngym.envs.tools.retrieval.index.build import build_index
+
+    build_index(corpus, tmp_path / "index")
+    write(tmp_path / "q.jsonl", ROWS)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    env = SearchQA(data="~/q.jsonl", corpus=f"~/{name}")
+    assert [hit.id for hit in env.retriever.search(["lamp"], 1)[0]] == ["1"]
+
+
 def test_splits_and_the_expert(tmp_path: Path, corpus: Path) -> None:
     files = {
         "test": write(tmp_path / "t.jsonl", ROWS[:1]),

@@ -24,7 +24,7 @@ def open_index(folder: str | Path, corpus: str | Path | None = None) -> Retrieve
         DataError: Not an index, an unfinished one, or one of another corpus.
         MissingExtraError: A dense index without its packages.
     """
-    path = Path(folder).resolve()
+    path = Path(folder).expanduser().resolve()
     manifest = read_manifest(path)
     moved = None if corpus is None else Path(corpus).resolve()
     return _open_cached(

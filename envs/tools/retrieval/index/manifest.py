@@ -58,7 +58,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     Raises:
         DataError: There is none, its building was not finished, or it is of another version.
     """
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     path = folder / FILE
     try:
         manifest = Manifest.model_validate_json(path.read_bytes())

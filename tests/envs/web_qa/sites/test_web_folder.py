@@ -40,6 +40,13 @@ def questions(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_folder_may_be_named_from_home(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load_folder_site("~/site", 200) is load_folder_site(folder, 200)
+
+
 def test_an_episode_over_a_folder(tmp_path: Path, folder: Path) -> None:
     env = WebQA(data=questions(tmp_path), site=folder, page_chars=80)
     env.reset(seed=0)
