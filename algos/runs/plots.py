@@ -17,6 +17,8 @@ LINE, TITLE_LINE = 0.16, 0.19
 """Height of a line of a legend and of a title, in inches."""
 SMOOTHED = f"mean over {WINDOW} steps"
 TOKENS = "tokens sampled for training"
+MEASURES = {"success": "rollout/success_frac", "return": "rollout/return_mean"}
+BUDGETS = (("budget/tokens", TOKENS), ("budget/optimizer_steps", "optimiser steps"))
 
 
 def draw_curve(
@@ -116,8 +118,7 @@ def draw_runs(
     from matplotlib.figure import Figure
     from matplotlib.ticker import PercentFormatter
 
-    key = {"success": "rollout/success_frac", "return": "rollout/return_mean"}[measure]
-    panels = (("budget/tokens", TOKENS), ("budget/optimizer_steps", "optimiser steps"))
+    key = MEASURES[measure]
     names = {
         label: f"{label} ({len(runs)} seeds)" if len(runs) > 1 else label
         for label, runs in groups.items()
@@ -130,7 +131,7 @@ def draw_runs(
     FigureCanvasAgg(figure)
     both = figure.subplots(1, 2, sharey=True)
     what = "Solved" if measure == "success" else "Return"
-    for axes, (at, words) in zip(both, panels, strict=True):
+    for axes, (at, words) in zip(both, BUDGETS, strict=True):
         for colour, (label, runs) in zip(cycle(COLOURS), groups.items(), strict=False):
             lines = [line for rows in runs if (line := _smoothed(rows, at, key))]
             for line in lines if len(lines) > 1 else ():

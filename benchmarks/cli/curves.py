@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.markup import escape
 
-from ...algos.runs.plots import draw_runs
+from ...algos.runs.plots import BUDGETS, MEASURES, draw_runs
 from ...algos.runs.run_dir import list_settings, read_json, read_metrics
 from ...envs.core.errors import BadValueError, DataError
 from .arguments import output_file
@@ -84,8 +84,15 @@ def run(command: Command) -> None:
             raise DataError(f"curves: {name} is not a run directory: it holds no config.json.")
         configs.append(read_json(folder / "config.json"))
         curves.append(read_metrics(folder / "metrics.jsonl"))
-        if not any("rollout/return_mean" in row for row in curves[-1]):
+        steps = [row for row in curves[-1] if "rollout/return_mean" in row]
+        if not steps:
             raise BadValueError(f"curves: the run in {name} has no training step yet.")
+        drawn = (MEASURES[command.measure], *(at for at, _ in BUDGETS))
+        if lacking := [key for key in drawn if not all(key in row for row in steps)]:
+            raise DataError(
+                f"curves: {name}/metrics.jsonl: training steps without {', '.join(lacking)}; "
+                "expected the metrics of turngym train."
+            )
     groups: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
     for label, rows in zip(label_runs(configs), curves, strict=True):
         groups.setdefault(label, []).append(rows)

@@ -109,11 +109,15 @@ def test_what_cannot_be_drawn_is_refused(
 ) -> None:
     run = write_run(tmp_path / "run", config())
     new = write_run(tmp_path / "new", config(), steps=0)
+    bare = Path(write_run(tmp_path / "bare", {"seed": 0}))
+    (bare / "config.json").write_text("{}")
+    (bare / "metrics.jsonl").write_text('{"rollout/return_mean": 1.0, "budget/tokens": 9.0}\n')
     for words, said in (
         ([], "name at least one run directory"),
         ([str(tmp_path)], "is not a run directory: it holds no config.json"),
         ([str(tmp_path / "gone")], "gone does not exist; expected a run directory"),
         ([run, new], "has no training step yet"),
+        ([run, str(bare)], "without rollout/success_frac, budget/optimizer_steps; expected"),
         ([run, "--out", str(tmp_path / "c.docx")], "cannot be written"),
     ):
         assert main(["curves", *words]) == REFUSED
