@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from ...envs.utils.statistics import SAME
 from .metrics import resampled_weights
 from .report import Value
 
@@ -27,7 +28,8 @@ def values_of(found: Mapping[str, Doubles]) -> dict[str, Value]:
     """Return the measures that have a value, with their intervals.
 
     What has no value in many samples of the bootstrap is noise in the others too, and left out.
-    Where units are few, the interval is Student's by the error that leaving each out gives.
+    Where units are few, the interval is Student's by the error that leaving each out gives; there
+    is none where that changes nothing, as where all have the same sign right.
     """
     out = {}
     for name, drawn in found.items():
@@ -36,12 +38,18 @@ def values_of(found: Mapping[str, Doubles]) -> dict[str, Value]:
             continue
         low = high = None
         if 0 < len(drawn) - 1 < FEW:
-            reach = _reach(samples)
-            low, high = float(drawn[0]) - reach, float(drawn[0]) + reach
+            if not _agree(drawn[np.isfinite(drawn)]):
+                reach = _reach(samples)
+                low, high = float(drawn[0]) - reach, float(drawn[0]) + reach
         elif len(samples):
             low, high = (float(x) for x in np.percentile(samples, [2.5, 97.5]))
         out[name] = Value(value=float(drawn[0]), low95=low, high95=high)
     return out
+
+
+def _agree(drawn: Doubles) -> bool:
+    """Return whether all values are the same but for rounding."""
+    return bool(np.allclose(drawn, drawn[0], rtol=SAME, atol=SAME))
 
 
 def _reach(without: Doubles) -> float:
@@ -61,6 +69,9 @@ def differences_of(ours: Mapping[str, Doubles], theirs: Mapping[str, Doubles]) -
     both = ours.keys() & theirs.keys()
     paired = {n for n in both if len(ours[n]) == len(theirs[n])}
     found = values_of({name: ours[name] - theirs[name] for name in paired})
+    for name in paired & found.keys():  # the same with every unit left out, though units differ
+        if np.array_equal(ours[name], theirs[name]) and not _agree(ours[name]):
+            found[name] = Value(value=0.0, low95=0.0, high95=0.0)
     one, other = ({n: side[n] for n in both - paired} for side in (ours, theirs))
     mine, others = values_of(one), values_of(other)
     return found | {name: _apart(mine[name], others[name]) for name in mine.keys() & others.keys()}
