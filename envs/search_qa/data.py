@@ -142,7 +142,11 @@ def load_corpus_index(path: str | Path) -> Bm25:
 @lru_cache(maxsize=4)
 def _load_index(path: Path, changed_ns: int, size: int) -> Bm25:  # noqa: ARG001 - part of the key
     digest = _hash_file(path)
-    return Bm25(_read_corpus(path), name=f"corpus-{digest}", reload=(_build_index, (path, digest)))
+    corpus, reload = _read_corpus(path), (_build_index, (path, digest))
+    try:
+        return Bm25(corpus, name=f"corpus-{digest}", reload=reload)
+    except BadValueError:
+        raise DataError(f"{path}: no passage holds a word; expected text to search.") from None
 
 
 def _build_index(path: Path, digest: str) -> Bm25:

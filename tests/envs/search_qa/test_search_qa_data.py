@@ -78,6 +78,10 @@ def test_an_index_on_the_disk_in_place_of_passages(tmp_path: Path, corpus: Path)
         assert twin.retriever == env.retriever
     assert seen == seen[:1] * 3
     assert "Lum Tor" in seen[0]
+    with pytest.raises(
+        DataError, match=r"corpus\.jsonl: is a file; expected the folder of an index"
+    ):
+        SearchQA(data=questions, corpus=[corpus])
     with pytest.raises(DataError, match="not an index"):
         SearchQA(data=questions, corpus=tmp_path)
 
@@ -171,6 +175,7 @@ def test_bad_questions(tmp_path: Path, rows: list, match: str) -> None:
         ([PASSAGES[0], PASSAGES[0]], r"c\.jsonl:2: id '0' was used before"),
         ([{"id": "0", "contents": ""}], "the passage is empty"),
         ([], "holds no passage"),
+        ([{"id": "0", "contents": "...\n!"}], r"c\.jsonl: no passage holds a word"),
     ],
 )
 def test_bad_passages(tmp_path: Path, rows: list, match: str) -> None:

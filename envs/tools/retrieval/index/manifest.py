@@ -72,6 +72,11 @@ def read_manifest(folder: str | Path) -> Manifest:
             f"{folder}: not an index (no {FILE}); make one with: turngym index build --corpus "
             f"FILE.jsonl --out {folder}"
         ) from None
+    except NotADirectoryError:
+        raise DataError(
+            f"{folder}: is a file; expected the folder of an index. Make one of a file of passages "
+            f"with: turngym index build --corpus {folder} --out FOLDER"
+        ) from None
     except (OSError, ValidationError) as error:
         raise DataError(f"{path}: cannot be read ({error}); build the index again.") from None
     if manifest.format != FORMAT:
