@@ -187,8 +187,13 @@ class RequestFiles(Shared):
             for where, row in rows:
                 claim_id(ids, row.qid, where)
             kept = [row for _, row in rows if row.request.answers]
-            if not kept:
+            if not rows:
                 raise DataError(f"{path}: holds no query; expected one JSON object per line.")
+            if not kept:
+                raise DataError(
+                    f"{path}: all {len(rows)} queries are without answers and left out; expected "
+                    "at least one that has some."
+                )
             self._rows[split] = kept
             self._places[split] = {row.qid: i for i, row in enumerate(kept)}
             self.left_out[split] = len(rows) - len(kept)

@@ -66,6 +66,9 @@ def test_queries_without_answers_are_refused_or_left_out_and_counted(tmp_path: P
     assert source.left_out == {"train": 1}
     assert source.index_of("train", "c") == 1
     assert source.index_of("train", "b") is None
+    write_rows(path, rows[1:2])
+    with pytest.raises(DataError, match=r"q\.jsonl: all 1 queries are without answers"):
+        open_queries(path, RowRules(unanswered="leave_out"))
 
 
 def test_the_day_can_be_set_back_as_pasa_does(tmp_path: Path) -> None:
