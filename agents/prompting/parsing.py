@@ -12,7 +12,10 @@ _BOXED = r"\boxed{"
 _WRAPPER = re.compile(r"\\text(?:bf|it|rm)?\{(.*)\}", re.DOTALL)
 _AROUND = '*_`"“”'
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s|$)")
-_SHORT = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|vs|ca|e\.g|i\.e|etc)\.$")
+_SHORT = re.compile(
+    r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Mt|Ft|Jr|Sr|Prof|Rev|Gov|Sen|Gen|Col|Maj|Capt|Lt|Sgt|vs|ca|e\.g|i\.e"
+    r"|etc)\.$"
+)
 _NUMBERED = re.compile(r"\bNo\.(?=\s+\d)")
 """The abbreviation; any other "No." is an answer."""
 

@@ -36,6 +36,8 @@ from turngym.agents.prompting.text_model import Message, flat, restored
         ("The answer is: No. They differ.", "No"),
         ("The answer is No. 5 Gate. It is old.", "No. 5 Gate"),
         ("Answer: **No.** They differ.", "No"),
+        ("The answer is Mt. Lum. Mel is older.", "Mt. Lum"),
+        ("So the answer is: Gen. Lum Tor.", "Gen. Lum Tor"),
         ("So the answer is 4. The others are older.", "4"),
         ("The answer is: **1987.** It was hot.", "1987"),
         ("The answer is:\n1. Lum Tor\n2. Mel", "Lum Tor"),
