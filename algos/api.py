@@ -13,6 +13,7 @@ from ..agents.scripted import text_env
 from ..agents.warm_start.cache import ensure_starter
 from ..envs.core.errors import UnknownNameError
 from ..envs.core.registration import find_environment, resolve_id
+from ..envs.core.settings import check_declared, check_integer
 from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
@@ -34,7 +35,7 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     recipe: str = "grpo",
     *,
     settings: Mapping[str, Any] | None = None,
-    model: str | None = None,
+    model: str | Path | None = None,
     recipe_settings: Mapping[str, Any] | None = None,
     warm_start: int = 0,
     steps: int = 100,
@@ -88,7 +89,10 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     for name in options:
         if name not in _OPTIONS:
             raise UnknownNameError("option", name, _OPTIONS)
-    env_id = resolve_id(env_id)
+    own = {"env_id": env_id, "settings": settings, "model": model, "run_dir": run_dir}
+    check_declared(train_on, "train_on", {**own, "recipe_settings": recipe_settings})
+    check_integer("actors", actors, "train_on", min=0)
+    env_id, model = resolve_id(env_id), None if model is None else str(model)
     env = given = EnvConfig(id=env_id, settings=dict(settings or {}))
     if model is None:
         env = given.fitted(find_environment(env_id).warm_start_settings)

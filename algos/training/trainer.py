@@ -22,6 +22,7 @@ from ...agents.models.size import is_large
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
+from ...envs.core.settings import check_declared
 from ...envs.core.tasks import get_split_blocks, get_split_size
 from ...envs.utils.disk_errors import disk_errors
 from ...envs.utils.garbage_collection import settled_heap, uncollected
@@ -122,6 +123,7 @@ def train(
         DataError: The disk is full or cannot be written; the last checkpoint stays.
         KeyboardInterrupt: After a checkpoint was saved.
     """
+    check_declared(train, "train", {"run_dir": run_dir})
     if (done := read_finished(config, run_dir)) is not None:
         (report or Silent()).note(f"{run_dir} is finished; its result is given again")
         return done

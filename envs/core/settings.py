@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -35,31 +35,37 @@ def check_settings(cls: type, settings: Iterable[str]) -> None:
 def check_kinds(cls: type, settings: Mapping[str, Any]) -> None:
     """Reject settings that ``cls`` does not take, and values that it does not declare.
 
-    Texts, bools, paths, mappings and lists of these are compared; numbers and objects are left to
-    the constructor, which knows their bounds and methods.
-
     Raises:
         UnknownNameError: Names a setting that the constructor does not take, and the nearest.
         BadValueError: One is of another kind.
     """
     check_settings(cls, settings)
-    known = inspect.signature(cls.__init__).parameters
-    for name, value in settings.items():
+    check_declared(cls.__init__, cls.__name__, settings)
+
+
+def check_declared(function: Callable[..., Any], where: str, given: Mapping[str, Any]) -> None:
+    """Reject arguments of another kind than the function declares.
+
+    Texts, bools, paths, mappings and lists of these are compared; numbers and objects are left to
+    the function, which knows their bounds and methods.
+
+    Raises:
+        BadValueError: Names the argument.
+    """
+    known = inspect.signature(function).parameters
+    for name, value in given.items():
         if name not in known or value is known[name].default:  # of **settings: not ours to say
             continue
-        kind = _read_kind(cls, name)
+        kind = _read_kind(function, name)
         if not _is_of(value, kind):
-            raise BadValueError(
-                f"{cls.__name__}: {name} is {value!r:.100}; expected {_describe(kind)}."
-            )
+            raise BadValueError(f"{where}: {name} is {value!r:.100}; expected {_describe(kind)}.")
 
 
-def _read_kind(cls: type, name: str) -> Any:
-    """Return what the constructor of ``cls`` declares for a setting."""
-    init: Any = cls.__init__
-    declared = SimpleNamespace(__annotations__={name: init.__annotations__.get(name, Any)})
+def _read_kind(function: Any, name: str) -> Any:
+    """Return what a function declares for an argument."""
+    declared = SimpleNamespace(__annotations__={name: function.__annotations__.get(name, Any)})
     with suppress(NameError):  # a name that is imported for type checkers alone
-        return get_type_hints(declared, init.__globals__)[name]
+        return get_type_hints(declared, function.__globals__)[name]
     return Any
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers.utils import logging
 
 from turngym.algos import train_on
 from turngym.algos.runs.run_dir import read_json, read_metrics
-from turngym.envs.core.errors import TurngymError, UnknownNameError
+from turngym.envs.core.errors import BadValueError, TurngymError, UnknownNameError
 
 
 def test_a_diagnostic_world_is_learnt_and_the_same_call_goes_on(tmp_path: Path) -> None:
@@ -51,6 +52,22 @@ def test_of_several_processes_one_says_what_the_starter_was_made_for(
             train_on("Bandit-v0", run_dir=tmp_path / "file")
         told = " ".join(capfd.readouterr().err.split())
         assert told.count("what the starter was made for") == times
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"run_dir": 5}, "train_on: run_dir is 5; expected a path or a text or None"),
+        ({"run_dir": b"runs"}, "train_on: run_dir is b'runs'; expected"),
+        ({"settings": 5}, "train_on: settings is 5; expected"),
+        ({"recipe_settings": ["optim.lr"]}, "train_on: recipe_settings is"),
+        ({"model": 5}, "train_on: model is 5; expected"),
+        ({"actors": "2"}, "train_on: actors is '2'; expected"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_by_name(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadValueError, match=said):
+        train_on("Bandit-v0", **given)
 
 
 def test_what_nobody_knows_is_refused(tmp_path: Path) -> None:
