@@ -26,6 +26,7 @@ from ...envs.core.errors import (
 from ...envs.core.plugins import load_plugin, passed_on
 from ...envs.core.registration import resolve_id
 from ...envs.utils.disk_errors import describe_disk_error
+from ...envs.utils.garbage_collection import thawed_heap
 from .arguments import expand_dotted, refuse_empty
 from .words import (
     hide_empty_defaults,
@@ -123,11 +124,21 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         0; 2 for input that was refused, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    for name, value in _OPENMP.items():
-        os.environ.setdefault(name, value)
-    with terminate_as_interrupt() as termination:
+    with _variables(), thawed_heap(), terminate_as_interrupt() as termination:
         status = _run_guarded(words)
     return TERMINATED if termination.came else status
+
+
+@contextmanager
+def _variables() -> Iterator[None]:
+    """Set the variables of small models within, where they are not set: also in a notebook."""
+    missing = [name for name in _OPENMP if name not in os.environ]
+    os.environ.update({name: _OPENMP[name] for name in missing})
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
 
 
 def _run_guarded(words: Sequence[str] | None) -> int:

@@ -23,6 +23,16 @@ def freeze_for_good() -> None:
 
 
 @contextmanager
+def thawed_heap() -> Iterator[None]:
+    """Give the collector back, at the end, what was kept from it within."""
+    try:
+        yield
+    finally:
+        if not _frozen_for_good:
+            gc.unfreeze()
+
+
+@contextmanager
 def uncollected() -> Iterator[None]:
     """Keep the collector off within, and behind that from all that was made there.
 

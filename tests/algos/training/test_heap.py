@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from turngym.agents.models.random_init import blank_model
 from turngym.algos import Budget, EnvConfig, TrainConfig, make_recipe, train
 from turngym.algos.training.trainer import Trainer
+from turngym.benchmarks.cli import main
+from turngym.benchmarks.runtime import threads
 from turngym.envs.core.errors import TurngymError
 from turngym.envs.utils import garbage_collection
 from turngym.envs.utils.garbage_collection import freeze_for_good, settled_heap
@@ -97,3 +100,22 @@ def test_a_run_that_cannot_begin_leaves_the_collector_as_it_was(tmp_path: Path) 
     with pytest.raises(TurngymError):
         train(bandit_config(tmp_path / "nothing", 0), tmp_path / "run")
     assert gc.isenabled()
+
+
+def test_a_command_leaves_the_process_that_calls_it_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A notebook may call it: what is small models' alone must not stay for its next cells."""
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    before, seen = dict(os.environ), {}
+
+    def run(*words: Any) -> None:
+        threads.prepare(small=True)
+        seen.update(os.environ)
+
+    monkeypatch.setattr(main, "run_command", run)
+    assert main.main(["train"]) == 0
+    assert (seen["TOKENIZERS_PARALLELISM"], seen["GOMP_SPINCOUNT"]) == ("false", "7")
+    assert dict(os.environ) == before
+    assert gc.get_freeze_count() == 0
