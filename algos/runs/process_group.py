@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, TurngymError
 
 T = TypeVar("T")
 PATIENCE = timedelta(hours=2)
@@ -21,6 +22,15 @@ _GROUPS: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 """By the group of all processes, which is another one where they part and meet again."""
 _RUNS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 """Number of runs that this process has begun, by the same."""
+
+_MOST = 1000
+"""Characters that a process tells of its fault."""
+_LOST = ("closed by peer", "reset by peer", "Broken pipe")
+"""What gloo says where another process is gone."""
+
+
+class PeerEndedError(TurngymError, RuntimeError):
+    """Another process of the run ended in the middle of it."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +150,35 @@ def _meet() -> None:
     if store.add(name, 1) == dist.get_world_size():
         store.set(f"{name}/all", "here")
     store.wait([f"{name}/all"], PATIENCE)
+
+
+@contextmanager
+def told_faults() -> Iterator[None]:
+    """Tell the other processes what ends this one's run.
+
+    Raises:
+        PeerEndedError: Another process is gone; says what it told.
+    """
+    try:
+        yield
+    except BaseException as fault:
+        if not dist.is_initialized():
+            raise
+        store, rank = dist.distributed_c10d._get_default_store(), dist.get_rank()
+        key = f"turngym/run/{_RUNS.get(dist.group.WORLD, 0)}/fault"
+        lost = isinstance(fault, RuntimeError) and any(said in str(fault) for said in _LOST)
+        told = "one was killed, or its machine is gone"
+        with suppress(RuntimeError):  # the store may be gone, too
+            if not lost:
+                mine = f"process {rank} raised {type(fault).__name__}: {fault}"
+                store.compare_set(key, "", mine[:_MOST])
+            elif store.check([key]):
+                told = store.get(key).decode()
+        if not lost:
+            raise
+        raise PeerEndedError(
+            f"training: process {rank} stopped, as the run lost another process: {told}"
+        ) from None
 
 
 def thread_group(name: str) -> Any:

@@ -59,7 +59,7 @@ from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
-from ..runs.process_group import join_ranks
+from ..runs.process_group import join_ranks, told_faults
 from ..runs.progress import Bar, Reporter, Silent
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
@@ -121,6 +121,7 @@ def train(
     Raises:
         TurngymError: The configuration is invalid; nothing was changed.
         DataError: The disk is full or cannot be written; the last checkpoint stays.
+        PeerEndedError: Another process of the run ended; the last checkpoint stays.
         KeyboardInterrupt: After a checkpoint was saved.
     """
     check_declared(train, "train", {"run_dir": run_dir})
@@ -129,7 +130,7 @@ def train(
         return done
     if _EARLIER:
         gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
-    with disk_errors(run_dir):
+    with told_faults(), disk_errors(run_dir):
         with uncollected():
             trainer = Trainer(config, run_dir, report, engine, loggers=loggers)
             _EARLIER.add(trainer)
@@ -169,8 +170,7 @@ class Trainer(Closing):
         self.env = config.env.prototype
         base_env = text_env(self.env)
         self.sets = [e.make() for e in config.evals]
-        waits = not self.ranks.alone
-        policy, self.tokenizer = load_policy(config, self.report, waits=waits)
+        policy, self.tokenizer = load_policy(config, self.report, waits=not self.ranks.alone)
         device = own_device(config.device)
         dtype = None if config.lora else resolve_dtype(config.weights, device)
         self.renderer: Renderer = make_renderer(self.tokenizer, tools=base_env.tools)
@@ -191,8 +191,7 @@ class Trainer(Closing):
         settle(self.engine, self.learner)
         self.partial = make_partial(config, self.engine, self.ranks)
         asked = usual_cap(config), config.reject_above
-        difference = self._difference(policy)
-        self.guard = protection(config.recipe, difference, *asked)
+        self.guard = protection(config.recipe, self._difference(policy), *asked)
         self._alarm = Alarm()
         split, size = config.split, get_split_size(base_env.source, config.split, base_env.name)
         if (tracker := config.recipe.tracker) is None:

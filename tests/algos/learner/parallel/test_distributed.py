@@ -72,6 +72,39 @@ def test_a_launcher_starts_the_same_run(
     assert len(list(shards.glob("*.distcp"))) == 2
 
 
+PARTED = """
+import dataclasses, os, sys
+from pathlib import Path
+from helpers.rank_run import setup
+from turngym.algos.credit import GroupCredit
+from turngym.algos.training.trainer import train
+
+class Mine(GroupCredit):
+    def __call__(self, forest, annotations):
+        if os.environ["RANK"] == "1":
+            raise ZeroDivisionError("my own rule")
+        return super().__call__(forest, annotations)
+
+folder = Path(sys.argv[1])
+config = setup("grpo", sys.argv[2], 1)
+recipe = dataclasses.replace(config.recipe, credit=Mine())
+try:
+    train(dataclasses.replace(config, recipe=recipe, evals=()), folder / "run")
+except Exception as fault:
+    (folder / os.environ["RANK"]).write_text(f"{type(fault).__name__}: {fault}")
+"""
+
+
+def test_a_fault_of_one_process_is_what_the_others_say(tiny_model: Path, tmp_path: Path) -> None:
+    """Before, they said that a connection was closed."""
+    (tmp_path / "parted.py").write_text(PARTED)
+    launch([*TORCHRUN, str(tmp_path / "parted.py"), str(tmp_path), str(tiny_model)])
+    said = [(tmp_path / rank).read_text() for rank in "01"]
+    assert said[1] == "ZeroDivisionError: my own rule"
+    assert said[0].startswith("PeerEndedError: training: process 0 stopped")
+    assert "process 1 raised ZeroDivisionError: my own rule" in said[0]
+
+
 @pytest.mark.parametrize("name", ["ppo-1-2", "ppo-2-1"])
 def test_a_run_goes_on_with_another_number_of_processes(runs: Runs, name: str) -> None:
     runs.assert_equal("ppo-1", name)
