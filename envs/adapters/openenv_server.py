@@ -19,6 +19,7 @@ from pydantic import Field
 
 from ..core.episode import Info
 from ..core.errors import MissingExtraError
+from ..core.settings import check_integer
 from .conversation import Settings, cut_at_stop, make_text_env
 
 try:
@@ -138,8 +139,9 @@ def openenv_app(env_id: str, settings: Settings = None, *, max_episodes: int = 6
         max_episodes: Connections at a time, each with an episode of its own.
 
     Raises:
-        BadValueError: Not a text environment.
+        BadValueError: Not a text environment, or no connection at all.
     """
+    check_integer("max_episodes", max_episodes, WHERE, min=1)
     make_text_env(env_id, settings, where=WHERE)  # refuses a wrong setting here and not per request
     app = create_app(
         partial(TextEnvironment, env_id, settings),

@@ -91,6 +91,8 @@ def test_truncation_faults_and_refusals(adapter: Any) -> None:
     assert (seen.done, seen.status, seen.reward) == (True, "env_error", None)
     with pytest.raises(BadValueError):
         adapter.openenv_app("CartPole-v1")
+    with pytest.raises(BadValueError, match="max_episodes is 0; expected"):
+        adapter.openenv_app("SearchQA-v0", MICRO, max_episodes=0)
     assert env.get_metadata().description.startswith("Answer a question")
 
 
