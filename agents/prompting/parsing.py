@@ -38,7 +38,7 @@ def short_answer(text: str) -> str:
         return found
     if said := list(_SAID.finditer(text)):
         below = "\n" in said[-1][0]
-        return _bare(first_sentence(text[said[-1].end() :], numbered=below))
+        return _bare(first_sentence(text[said[-1].end() :], listed=below))
     lines = [line for line in text.splitlines() if line.strip()]
     return _bare(lines[-1]) if lines else ""
 
@@ -67,13 +67,13 @@ def concludes(text: str) -> bool:
     return _SAID.search(text) is not None or "<answer>" in text
 
 
-def first_sentence(text: str, numbered: bool = True) -> str:
+def first_sentence(text: str, listed: bool = True) -> str:
     """The first sentence on the first line that holds text, without a list mark before it.
 
-    Unless lines are ``numbered``, "4." is a sentence and not such a mark.
+    Unless lines may be ``listed``, "4." is a sentence and no such mark.
     """
     lines = (line.strip() for line in text.splitlines())
-    mark = r"^(?:[-*•]|\d+[.)])\s+" if numbered else r"^(?:[-*•]|\d+\))\s+"
+    mark = r"^(?:[-*•]|\d+[.)])\s+" if listed else r"^(?:[-*•]|\d+\))\s+"
     line = re.sub(mark, "", next(filter(None, lines), ""))
     for end in _END.finditer(line):
         sentence = line[: end.end()]
