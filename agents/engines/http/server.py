@@ -34,6 +34,8 @@ _HEALTH_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
 _UNAUTHORIZED, _CONFLICT = 401, 409
 _TO_BE_TRIED_AGAIN = (408, 425, 429)
+_KEPT = ("engine", "vocabulary", "dtype", "tokenizer")
+"""What a server must be again when it was started anew."""
 
 
 class StaleServerError(EngineFault):
@@ -131,10 +133,11 @@ class EngineServer:
         """Give it weights: as a file that it sees too, or in pieces.
 
         Raises:
-            EngineFault: It refuses them.
+            EngineFault: It refuses them, or is another server than at the beginning.
             LostCallError: It gave no usable answer.
         """
         self.handed += 1
+        self._look_again()
         client = _client(self.settings.weights_timeout_s)
         body: dict[str, Any] = {"weights": weights.to_json()}
         path = "/weights/upload"
@@ -152,13 +155,32 @@ class EngineServer:
 
         It is asked twice: a connection that was kept open may end at the moment it is taken.
         """
-        client = _client(_HEALTH_S, attempts=2)
         try:
-            self.facts = self._send(client, "GET", "/health", None, Facts.read)
+            self._look_again()
         except EngineFault as fault:
             self.failed(str(fault))
             return False
         return True
+
+    def _look_again(self) -> None:
+        """Read its facts anew; it may have been started anew.
+
+        Raises:
+            EngineFault: It is another server than at the beginning.
+            LostCallError: It gave no usable answer.
+        """
+        client, before = _client(_HEALTH_S, attempts=2), self.facts
+        now = self._send(client, "GET", "/health", None, Facts.read)
+        changed = [name for name in _KEPT if getattr(now, name) != getattr(before, name)]
+        if now.max_context < before.max_context:
+            changed.append("max_context")
+        if changed:
+            was, found = (getattr(facts, changed[0]) for facts in (before, now))
+            raise EngineFault(
+                f"engine http: {self.url} was started anew, and its {changed[0]} is {found!r}, no "
+                f"longer {was!r}; start it with the model and the options that it had."
+            )
+        self.facts = now
 
     def join(self, place: Membership) -> None:
         """Have it join a group.

@@ -8,6 +8,8 @@ import gc
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -353,6 +355,32 @@ def test_a_server_that_was_started_anew_gets_the_weights_first(
         close(there, own)
 
 
+@pytest.mark.parametrize(
+    "other", [{"engine_dtype": "bfloat16"}, {"max_context": 40}], ids=["dtype", "max_context"]
+)
+@pytest.mark.parametrize("by", ["files", "group"])
+def test_a_server_that_was_started_anew_with_other_options_is_not_used(
+    two: Served, tiny_model: Path, net: Any, tokenizer: Any, by: str, other: dict[str, Any]
+) -> None:
+    (name,) = (name.removeprefix("engine_") for name in other)
+    restarted = host_engine(str(tiny_model), replace(FLOAT32, **other))
+    served = [make_app(two[0][1])]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await served[-1](scope, receive, send)
+
+    with closing(restarted), serve_app(app) as url:
+        eng = http_engine([url], tokenizer, net, weights_by=by)
+        served.append(make_app(restarted))
+        with pytest.raises(EngineFault, match=f"started anew, and its {name} is .* it had"):
+            if by == "group":
+                eng.sync(net)
+            ask(eng, *asked(2))
+        served.pop()
+        eng.sync(net)
+        assert len(ask(eng, *asked(2))) == 2
+
+
 def test_weights_are_handed_over_once_to_a_server_that_takes_long_to_load_them(
     two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -471,6 +499,7 @@ def test_a_connection_that_ends_as_it_is_taken_is_no_lost_server(
     two: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = EngineServer(two[0][0], HttpSettings(urls=(two[0][0],)))
+    server.look()
     exchange, broken = HttpClient._exchange, [Reply("ReadError: Bad file descriptor")]
 
     def breaking(self: HttpClient, *args: Any) -> Reply:
