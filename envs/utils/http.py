@@ -233,10 +233,15 @@ class HttpClient:
 
 
 async def wait_in_thread(work: Callable[[], T]) -> T:
-    """Wait for work in a thread of its own, so that any number of requests wait together.
+    """Wait for work of :func:`start_in_thread`, so that any number of requests wait together.
 
-    The thread is not waited for at the end of the process, nor by a task that is cancelled.
+    The thread is not waited for by a task that is cancelled either.
     """
+    return await asyncio.wrap_future(start_in_thread(work))
+
+
+def start_in_thread(work: Callable[[], T]) -> Future[T]:
+    """Start work in a thread of its own, which the end of the process does not wait for."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
 
@@ -247,7 +252,7 @@ async def wait_in_thread(work: Callable[[], T]) -> T:
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return await asyncio.wrap_future(future)
+    return future
 
 
 def check_url(url: Any, name: str) -> str:

@@ -15,15 +15,16 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ....envs.core.errors import BadValueError, EngineFault, EpisodeError, TurngymError
-from ....envs.utils.http import wait_in_thread
+from ....envs.utils.http import start_in_thread, wait_in_thread
 from ..base import Completion, EngineSource, EngineStats, Request, check_request
 from ..hand_over.forms import DTYPES, Form, checkpoint_weights, digest_of, tied_names
 from ..hand_over.group import exact_device
@@ -268,8 +269,10 @@ class HttpEngine:
             except LostCallError as fault:
                 server.failed(str(fault))
 
-        with ThreadPoolExecutor(len(self._servers)) as threads:
-            list(threads.map(one, self._servers))
+        calls = [start_in_thread(partial(one, server)) for server in self._servers]
+        wait(calls)  # whoever interrupts waits for none of them
+        for call in calls:
+            call.result()
         if all(server.failures for server in self._servers):
             raise EngineFault(
                 "engine http: no server took the weights. "

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import torch
 
 from ....envs.core.errors import EngineFault
+from ....envs.utils.http import start_in_thread
 from ..hand_over.forms import Form
 from ..hand_over.group import (
     Backend,
@@ -48,7 +50,6 @@ class GroupSender:
         self, servers: Sequence[EngineServer], settings: HttpSettings, device: torch.device
     ) -> None:
         self._servers, self._settings, self._device = servers, settings, device
-        self._threads = ThreadPoolExecutor(len(servers), thread_name_prefix="weights")
         self._members: list[EngineServer] = []
         self._group: WeightGroup | None = None
         self._calls: list[Future[None]] = []
@@ -76,7 +77,7 @@ class GroupSender:
         except GroupError as fault:
             self.leave()
             return str(fault)
-        self._calls = [self._threads.submit(server.take_sent, weights) for server in members]
+        self._calls = [start_in_thread(partial(s.take_sent, weights)) for s in members]
         return ""
 
     def send(self, weights: Iterable[tuple[str, torch.Tensor]], forms: Sequence[Form]) -> str:
@@ -184,7 +185,7 @@ class GroupSender:
         backend: Backend = self._backend(members)
         counts = [len(server.facts.cards) for server in members]
         joining = [
-            self._threads.submit(server.join, place(1 + sum(counts[:at])))
+            start_in_thread(partial(server.join, place(1 + sum(counts[:at]))))
             for at, server in enumerate(members)
         ]
         problems: list[str] = []
@@ -215,7 +216,8 @@ class GroupSender:
         return any(call.done() and call.exception() is not None for call in self._calls)
 
     def _each(self, servers: Iterable[EngineServer], ask: Callable[[EngineServer], T]) -> list[T]:
-        return list(self._threads.map(ask, servers))
+        calls = [start_in_thread(partial(ask, server)) for server in servers]
+        return [call.result() for call in calls]
 
     @staticmethod
     def _said(work: Callable[[], Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -373,9 +374,7 @@ def test_a_server_that_was_started_anew_with_other_options_is_not_used(
         eng = http_engine([url], tokenizer, net, weights_by=by)
         served.append(make_app(restarted))
         with pytest.raises(EngineFault, match=f"started anew, and its {name} is .* it had"):
-            if by == "group":
-                eng.sync(net)
-            ask(eng, *asked(2))
+            eng.sync(net) if by == "group" else ask(eng, *asked(2))
         served.pop()
         eng.sync(net)
         assert len(ask(eng, *asked(2))) == 2
@@ -408,6 +407,31 @@ def test_weights_are_handed_over_once_to_a_server_that_takes_long_to_load_them(
     for there, own in zip(asyncio.run(main()), ask(here, *asked(6)), strict=True):
         close(there, own)
     assert eng._servers[0].handed == 2, "at the beginning, and once more"
+
+
+def test_an_interrupt_waits_for_no_server_that_takes_weights(
+    two: Served, net: Any, tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, host = two[0]
+    eng = http_engine([url], tokenizer, net)
+    taking, over, late = threading.Event(), threading.Event(), threading.Event()
+
+    def hanging(wanted: Any, path: Path) -> None:
+        taking.set()
+        if not over.wait(5):
+            late.set()
+
+    def interrupt() -> None:
+        taking.wait(30)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    monkeypatch.setattr(host, "_take", hanging)
+    shake(net)
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        eng.sync(net)
+    assert not late.is_set()
+    over.set()
 
 
 def test_two_runs_on_one_server_are_an_error(two: Served, net: Any, tokenizer: Any) -> None:
