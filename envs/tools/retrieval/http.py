@@ -120,6 +120,15 @@ class HttpRetriever(Shared):
         known = cache.read(identity, queries, k)
         if missing := [query for query in queries if query not in known]:
             fresh = self._fetch(missing, k)
+            index = self._ask_identity() if identity != self.url else None
+            if index not in (
+                None,
+                self.url,
+                identity,
+            ):  # other passages by now
+                if known:
+                    fresh |= self._fetch(list(known), k)
+                identity = self._note_identity(cache, str(index))
             cache.keep(identity, fresh, k)
             known |= fresh
         return known
@@ -153,20 +162,27 @@ class HttpRetriever(Shared):
         """Return the index that the server searches, asked once per process; else its address."""
         if self._health:
             return self._health["index"]
+        identity = self._ask_identity()
+        if identity is None:  # it may be back later, or never be needed
+            return cache.identity(self.url) or self.url
+        return self._note_identity(cache, identity)
+
+    def _note_identity(self, cache: FoundCache, identity: str) -> str:
+        cache.keep_identity(self.url, identity)
+        self._health["index"] = identity
+        return identity
+
+    def _ask_identity(self) -> str | None:
+        """Return the index that the server names, or its address; None where nobody answers."""
         health = replace(self._client, attempts=1, timeout_s=min(self.timeout_s, _HEALTH_S))
-        identity = self.url
         try:
-            identity = health.send(
+            return health.send(
                 f"{self.url.removesuffix(_ROUTE)}/health",
                 headers=bearer_headers(self.token_variable),
                 read=_read_index,
             )
         except HttpError as error:
-            if not error.reply.status:  # it may be back later, or never be needed
-                return cache.identity(self.url) or self.url
-        cache.keep_identity(self.url, identity)
-        self._health["index"] = identity
-        return identity
+            return self.url if error.reply.status else None
 
 
 def as_retriever(given: Any, settings: Mapping[str, Any] | None = None) -> Any:

@@ -54,7 +54,29 @@ def test_another_index_at_the_same_address_is_asked_anew(stock: Stock, tmp_path:
         retriever.search(["a"], 1)
         retriever.search(["a"], 1)
         assert len(stock.asked) == asked
-    assert sum(path.endswith("/health") for path in stock.paths) == 3
+    # once per process, and after what was fetched
+    assert sum(path.endswith("/health") for path in stock.paths) == 3 + 2
+
+
+def test_a_server_that_changes_its_index_meanwhile_answers_anew(
+    stock: Stock, tmp_path: Path
+) -> None:
+    def serve(index: str) -> None:
+        stock.health = {"status": "ok", "index": index}
+        stock.answer = lambda query, k: [{"document": f"{query}\n{index}"}]
+
+    def texts(retriever: HttpRetriever) -> list[str]:
+        return [hits[0].text for hits in retriever.search(["a", "b"], 1)]
+
+    serve("wiki-1")
+    retriever = client(stock, cache=str(tmp_path))
+    retriever.search(["a"], 1)
+    serve("wiki-2")  # as one that was started anew while the client ran
+    assert texts(retriever) == ["wiki-2", "wiki-2"]
+    assert texts(retriever) == ["wiki-2", "wiki-2"]
+    assert len(stock.asked) == 3
+    serve("wiki-1")
+    assert texts(client(stock, cache=str(tmp_path))) == ["wiki-1", "wiki-1"]
 
 
 def test_nothing_found_and_failures_are_not_remembered(stock: Stock, tmp_path: Path) -> None:
