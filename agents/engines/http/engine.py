@@ -276,7 +276,7 @@ class HttpEngine:
         if all(server.failures for server in self._servers):
             raise EngineFault(
                 "engine http: no server took the weights. "
-                + "; ".join(server.problem for server in self._servers)
+                + " ".join(server.problem for server in self._servers)
             )
 
     def rest(self) -> None:
@@ -376,7 +376,7 @@ class HttpEngine:
             self._timer = asyncio.get_running_loop().call_later(wait, self._plan)
 
     def _give_up(self) -> None:
-        problems = "; ".join(server.problem for server in self._servers)
+        problems = " ".join(server.problem for server in self._servers)
         jobs, self._waiting = self._waiting, []
         for job in jobs:
             if not job.answer.done():
@@ -473,7 +473,10 @@ class HttpEngine:
         if file is None or not file.path.exists():
             why = "They are handed over by another process."
             if self._sender is not None:
-                why = "They come with the next update."
+                why = (
+                    "Was it started anew? Then they come with the next update. Or does another run "
+                    "use it? A server serves one run."
+                )
             server.failed(f"{fault} {why}", begun)
             return
         if server.handed >= MAX_HANDED:

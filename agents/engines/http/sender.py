@@ -66,13 +66,13 @@ class GroupSender:
         there = self._each(self._servers, EngineServer.present)
         members = [server for server, found in zip(self._servers, there, strict=True) if found]
         if not members:
-            problems = "; ".join(server.problem for server in self._servers)
+            problems = " ".join(server.problem for server in self._servers)
             raise EngineFault(f"engine http: no server took the weights. {problems}")
         try:
             if members != self._members or not self._offered(weights, forms):
                 self._form(members)
                 if not self._offered(weights, forms):
-                    problems = "; ".join(server.problem for server in members)
+                    problems = " ".join(server.problem for server in members)
                     raise GroupError(f"group of weights: the servers do not wait. {problems}")
         except GroupError as fault:
             self.leave()

@@ -312,7 +312,7 @@ class EngineServer:
             return StaleServerError(f"{self.url} has other weights.")
         if fault.refused and status not in (_CONFLICT, *_TO_BE_TRIED_AGAIN):
             return EngineFault(f"engine http: {self.url} refuses: {fault.reply.problem}")
-        return LostCallError(f"{self.url}: {fault.reply.problem}")
+        return LostCallError(f"{self.url}: {fault.reply.problem.rstrip('.')}.")
 
 
 class AnswerReader:

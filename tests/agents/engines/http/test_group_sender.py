@@ -96,6 +96,17 @@ def test_adapters_arrive_merged_and_a_server_that_joins_late_is_taken_in(
         assert engine._sender._group is not first
 
 
+def test_a_run_whose_server_another_run_takes_over_says_so(
+    tiny_model: Path, tokenizer: Any, net: Any
+) -> None:
+    with engine_servers(tiny_model) as served:
+        first = by_group([served[0][0]], tokenizer, net)
+        second = by_group([served[0][0]], tokenizer, net)
+        with pytest.raises(EngineFault, match=r"Or does another run use it\?"):
+            answers(first)
+        assert len(answers(second)) == 4
+
+
 def test_a_server_that_breaks_off_is_left_out_of_the_next_group(
     tiny_model: Path, tokenizer: Any, net: Any
 ) -> None:

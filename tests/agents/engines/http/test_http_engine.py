@@ -564,5 +564,5 @@ def test_servers_that_do_not_fit_are_refused(
         host_engine(str(tiny_model), EngineSettings(engine="http"))
     with pytest.raises(DataError, match="is not a folder"):
         host_engine(str(tiny_model), FLOAT32, weights_folder=tmp_path / "none")
-    with pytest.raises(BadValueError, match=r"Expected a server of `turngym engine serve`"):
+    with pytest.raises(BadValueError, match=r"refused\. Expected a server of `turngym engine"):
         http_engine(["http://127.0.0.1:9"], tokenizer)
