@@ -19,6 +19,7 @@ from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import name_of_folder
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError
+from ...envs.utils.http import check_url
 from ...leaderboard.entries_io.files import EPISODES, MANIFEST, EntryFiles
 from ...leaderboard.schema.result import Refused
 
@@ -127,9 +128,9 @@ def push(repo: str, kind: Kind, uploads: Uploads, *, private: bool, message: str
         BadValueError: The hub refuses, or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
-    hub = _hub()
+    endpoint, hub = _endpoint(), _hub()
     with _hub_errors(f"push {repo}"):
-        api = hub.HfApi(endpoint=_endpoint())
+        api = hub.HfApi(endpoint=endpoint)
         url = api.create_repo(repo, repo_type=REPO_TYPES[kind], private=private, exist_ok=True)
         operations = [
             hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content)
@@ -147,10 +148,10 @@ def pull(repo: str, kind: Kind, out: Path, revision: str | None) -> list[Path]:
         DataError: What came is neither a model nor an entry.
         MissingExtraError: huggingface_hub is not installed.
     """
-    hub = _hub()
+    endpoint, hub = _endpoint(), _hub()
     with whole_or_nothing(out) as draft:
         with _hub_errors(f"pull {repo}"):
-            about = hub.HfApi(endpoint=_endpoint()).repo_info(
+            about = hub.HfApi(endpoint=endpoint).repo_info(
                 repo, repo_type=REPO_TYPES[kind], revision=revision
             )
             names = [file.rfilename for file in about.siblings or ()]
@@ -160,7 +161,7 @@ def pull(repo: str, kind: Kind, out: Path, revision: str | None) -> list[Path]:
                 revision=about.sha,
                 local_dir=draft,
                 allow_patterns=[escape(name) for name in names if _is_fetched(name, kind)],
-                endpoint=_endpoint(),
+                endpoint=endpoint,
             )
         shutil.rmtree(draft / ".cache", ignore_errors=True)  # the library's notes
         _check_pulled(repo, kind, draft)
@@ -187,7 +188,13 @@ def _check_pulled(repo: str, kind: Kind, folder: Path) -> None:
 
 
 def _endpoint() -> str | None:
-    return os.environ.get("HF_ENDPOINT")
+    """Return the hub's address; None for the library's.
+
+    Raises:
+        BadValueError: What the environment names is no address.
+    """
+    given = os.environ.get("HF_ENDPOINT")
+    return check_url(given, "HF_ENDPOINT") if given else None
 
 
 def _hub() -> Any:

@@ -48,6 +48,21 @@ def make_run(tiny_model: Path) -> Path:
     return run
 
 
+@pytest.mark.parametrize("address", ["http://[bad", "hub.example"])
+def test_an_address_of_the_hub_that_is_none_is_named(
+    hub: Repos,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    address: str,
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    for words in (["push", str(tiny_model), "me/mine"], ["pull", "me/mine", "--out", "got"]):
+        assert main(words) == 2
+        assert f"HF_ENDPOINT is '{address}'; expected an address" in capsys.readouterr().err
+    assert not Path("got").exists()
+
+
 def test_a_run_s_model_goes_there_and_back(
     hub: Repos,
     tiny_model: Path,
