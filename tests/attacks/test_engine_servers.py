@@ -386,10 +386,11 @@ def test_uploads_out_of_order_too_large_or_of_nothing(served: Any) -> None:
 def test_a_server_that_claims_other_weights_after_a_hand_over(
     wire: WireServer, tmp_path: Path
 ) -> None:
-    said = json.dumps({"version": 6, "digest": "sha256:0", "bytes": 3}).encode()
+    said = json.dumps(FACTS | {"version": 6, "digest": "sha256:0", "bytes": 3}).encode()
     head = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d"  # it hangs up, and says so
     wire.say(head % len(said) + b"\r\n\r\n" + said)
     server = EngineServer(wire.url, HttpSettings(weights_timeout_s=1.0))
+    server.facts = Facts.read(FACTS)
     path = tmp_path / "w"
     path.write_bytes(b"abc")
     with pytest.raises(LostCallError, match="says that it took"):
