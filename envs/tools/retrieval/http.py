@@ -121,11 +121,7 @@ class HttpRetriever(Shared):
         if missing := [query for query in queries if query not in known]:
             fresh = self._fetch(missing, k)
             index = self._ask_identity() if identity != self.url else None
-            if index not in (
-                None,
-                self.url,
-                identity,
-            ):  # other passages by now
+            if index not in (None, self.url, identity):  # other passages by now
                 if known:
                     fresh |= self._fetch(list(known), k)
                 identity = self._note_identity(cache, str(index))
