@@ -71,7 +71,7 @@ def ends(place: Place) -> str:
 
 
 def advice(text: str) -> str:
-    return text.partition("## If your environment has")[2].partition("## What was not run")[0]
+    return text.partition("## If your environment has")[2].partition("## What it is made from")[0]
 
 
 def test_every_family_has_a_trait() -> None:
