@@ -24,6 +24,7 @@ from ...algos.core.protocols import Start
 from ...algos.evaluation.evaluate import EvalSet, Evaluation, evaluate_model, evaluate_policy
 from ...algos.rollouts import EpisodeRunner, Expand
 from ...envs.core.errors import BadValueError
+from ...envs.core.tasks import get_split_size
 from ...envs.utils.seed_tests import seed_interval
 from ...envs.utils.statistics import Estimate
 
@@ -108,22 +109,22 @@ def probe(
         what: The tasks that success is measured on, and the environment.
         engine: Samples actions.
         renderer: Of the model.
-        prompts: Tasks of the training split on which trees are grown.
+        prompts: Tasks of the training split on which trees are grown, all where it holds fewer.
         trees: Trees per prompt, whose first chains are independent.
         sampling: How actions are sampled.
 
     Raises:
-        BadValueError: Fewer than two prompts, or fewer than three trees.
+        BadValueError: Fewer than two prompts, or fewer than three trees; no two training tasks.
     """
     check_numbers(prompts, trees)
     began = time.monotonic()
     runner = EpisodeRunner(what.env, engine, renderer, sampling, record_states=True)
     rule = Expand(trees=trees, nodes=NODES, rounds=1)
-    size = text_env(what.env).source.sizes()["train"]
-    starts = [
-        Start("train", i if size is None else i % size, _SEED + i, f"probe/{i}")
-        for i in range(prompts)
-    ]
+    base = text_env(what.env)
+    size = get_split_size(base.source, "train", base.name)
+    prompts = prompts if size is None else min(prompts, size)
+    check_numbers(prompts, trees)
+    starts = [Start("train", i, _SEED + i, f"probe/{i}") for i in range(prompts)]
 
     async def play() -> tuple[list[Group], Evaluation]:
         groups = await asyncio.gather(*(rule(runner, start) for start in starts))

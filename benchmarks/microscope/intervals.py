@@ -28,8 +28,8 @@ def values_of(found: Mapping[str, Doubles]) -> dict[str, Value]:
     """Return the measures that have a value, with their intervals.
 
     What has no value in many samples of the bootstrap is noise in the others too, and left out.
-    Where units are few, the interval is Student's by the error that leaving each out gives; there
-    is none where that changes nothing, as where all have the same sign right.
+    Where units are few, the interval is Student's by the error that leaving each out gives. There
+    is none where it makes no difference which units there are, as where all have their signs right.
     """
     out = {}
     for name, drawn in found.items():
@@ -37,12 +37,12 @@ def values_of(found: Mapping[str, Doubles]) -> dict[str, Value]:
         if not np.isfinite(drawn[0]) or len(samples) < LEAST_SAMPLES * (len(drawn) - 1):
             continue
         low = high = None
-        if 0 < len(drawn) - 1 < FEW:
-            if not _agree(drawn[np.isfinite(drawn)]):
+        if len(samples) and not _agree(drawn[np.isfinite(drawn)]):
+            if len(drawn) - 1 < FEW:
                 reach = _reach(samples)
                 low, high = float(drawn[0]) - reach, float(drawn[0]) + reach
-        elif len(samples):
-            low, high = (float(x) for x in np.percentile(samples, [2.5, 97.5]))
+            else:
+                low, high = (float(x) for x in np.percentile(samples, [2.5, 97.5]))
         out[name] = Value(value=float(drawn[0]), low95=low, high95=high)
     return out
 

@@ -24,8 +24,8 @@ class Value(Form):
 
     Attributes:
         value: The measure.
-        low95: Lower end of the interval; None where too few samples have a value, and
-            where leaving out any of few units changes nothing.
+        low95: Lower end of the interval; None where too few samples have a value, and where all
+            units agree exactly.
         high95: Upper end.
     """
 

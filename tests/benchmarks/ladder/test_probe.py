@@ -238,6 +238,16 @@ def test_the_command_prints_what_matters(
         assert text in out
 
 
+def test_a_task_that_comes_again_is_no_other_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its intervals would be as narrow as those of more tasks."""
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
+    words = ["Recall-v0", "--prompts", "90", "--trees", "3", "--n", "4", "--max-tokens", "3"]
+    assert main(["probe", *words]) == 0
+    assert "of 64 prompts" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("env_id", ["Corridor-v0", "Recall-v0"])
 def test_probe_and_credit_begin_with_the_same_model(
     env_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

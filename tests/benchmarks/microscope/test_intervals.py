@@ -84,8 +84,9 @@ def test_what_has_no_value_without_some_unit_is_left_out() -> None:
     assert (alone.value, alone.low95, alone.high95) == (0.2, None, None)
 
 
-def test_few_units_that_agree_have_no_interval() -> None:
+def test_units_that_agree_have_no_interval() -> None:
     """A sign that three batches have right was printed as 1.00 (1.00 to 1.00)."""
+    assert values_of({"many": np.ones(1 + SAMPLES)})["many"].low95 is None
     same, apart = np.array([1.0, 1.0, 1.0, 1.0]), np.array([0.5, 0.4, 0.5, 0.6])
     rounded = same * 0.3 + np.array([0.0, 1e-17, 0.0, -1e-16])
     found = values_of({"same": same, "rounded": rounded, "apart": apart})
