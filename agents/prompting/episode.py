@@ -245,8 +245,8 @@ def check_search_env(env: gym.Env[Any, Any]) -> TextEnv[Any, Any]:
     for played in inner.members.values() if isinstance(inner, MixedTasks) else (inner,):
         if tuple(played.stop) != STOP:
             raise BadValueError(
-                f"prompting agents: {played.name} does not take {GRAMMAR.expected}; "
-                "expected an environment such as SearchQA-v0."
+                f"prompting agents: {played.name} does not take {GRAMMAR.expected} alone; "
+                "expected an environment such as SearchQA-v0, with no tool but the search."
             )
     return inner
 
