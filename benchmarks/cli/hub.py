@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ FETCHED: Mapping[Kind, tuple[str, ...]] = {
 """What is sent and fetched beside licence texts: nothing that runs code when it is read, as pickles
 do."""
 Uploads = dict[str, Path | bytes]
+_ADDRESS = re.compile(r"(?P<scheme>\w+://)[^/]*")
 
 
 def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
@@ -68,7 +70,7 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
     if ADAPTER_SETTINGS in found:
         _name_base(found, source, model)
     if model.parent.parent == source and (source / "config.json").is_file():
-        config = _without_paths(read_json(source / "config.json"))
+        config = _without_places(read_json(source / "config.json"))
         found["run/config.json"] = json.dumps(config, indent=2).encode()
         found |= {f"run/{name}": source / name for name in OF_RUN if (source / name).is_file()}
         found.setdefault(CARD, _card(source, config).encode())
@@ -231,13 +233,17 @@ def _hub_errors(what: str) -> Iterator[None]:
         raise BadValueError(f"{what}: {str(error).splitlines()[0]}{hint}") from error
 
 
-def _without_paths(value: Any) -> Any:
-    """Return a configuration whose absolute paths, which are nobody's business, are names."""
+def _without_places(value: Any) -> Any:
+    """Return a configuration that names no folder and no server: they are nobody's business."""
     if isinstance(value, Mapping):
-        return {key: _without_paths(inner) for key, inner in value.items()}
+        return {key: _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_without_paths(inner) for inner in value]
-    return Path(value).name if isinstance(value, str) and value.startswith("/") else value
+        return [_without_places(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    if (address := _ADDRESS.match(value)) is not None:
+        return f"{address['scheme']}…{value[address.end() :]}"
+    return Path(value).name if value.startswith("/") else value
 
 
 def _card(run: Path, config: Mapping[str, Any]) -> str:

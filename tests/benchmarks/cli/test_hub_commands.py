@@ -37,6 +37,7 @@ def make_run(tiny_model: Path) -> Path:
     (step / "trainer" / "state.json").write_text(json.dumps(state))
     config = {
         "env": {"id": "Letters-v0", "settings": {"data": "/home/me/secret/words.jsonl"}},
+        "http": {"urls": ["http://me:word@gpu3.lab.example:8300", "https://10.0.0.7/engine"]},
         "recipe": {"name": "grpo", "paper": "a paper"},
         "model": "/home/me/models/start",
         "seed": 3,
@@ -82,8 +83,12 @@ def test_a_run_s_model_goes_there_and_back(
     assert {"model.safetensors", "config.json", "README.md", "run/metrics.jsonl"} <= files.keys()
     assert not any("optimizer" in name or "trainer" in name for name in files)
     sent = b"".join(files.values())
-    assert b"/home/me" not in sent
-    assert json.loads(files["run/config.json"])["model"] == "start"
+    assert not any(
+        place in sent for place in (b"/home/me", b"me:word", b"lab.example", b"10.0.0.7")
+    )
+    config = json.loads(files["run/config.json"])
+    assert config["model"] == "start"
+    assert config["http"]["urls"] == ["http://…", "https://…/engine"]
     assert b"| dev | 25.0% | 25.0% |" in files["README.md"]
     assert main(["pull", "lab/mine", "--out", "copy"]) == 0, capsys.readouterr().err
     assert "play it with: turngym eval --agent copy" in capsys.readouterr().out
