@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any, Optional, get_type_hints
+from typing import Annotated, Any, Optional, get_type_hints
 
 import numpy as np
 from pydantic import (
@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from ...envs.core.errors import BadValueError, DataError
+from ...envs.utils.disk_errors import whole_file
 from .forest import Floats, Forest, Group, Ids, Tree, Turn
 
 _Ids = Annotated[list[StrictInt], AfterValidator(lambda ids: np.array(ids, np.int64))]
@@ -80,15 +81,6 @@ def load_forest(path: Path | str) -> Forest:
             with name_damage(f"{path}, line {number}: no group of a forest"):
                 groups.append(group_from_json(json.loads(line)))
     return Forest.of(groups)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[str]]:
-    """Open a text file to write that takes its name once it is complete: others may read there."""
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
-        yield file
-    part.replace(path)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...envs.core.errors import DataError
-from ...envs.utils.disk_errors import disk_errors
+from ...envs.utils.disk_errors import disk_errors, whole_file
 from .evaluate import UNSCORED, Evaluation
 from .result import SetScore
 from .set_content import SetContent
@@ -249,12 +249,8 @@ def write_score_rows(path: Path, rows: Sequence[ScoreRow], *, join: bool = False
         if pipe or not os.access(whole.parent, os.W_OK):
             path.write_text(text, encoding="utf-8")
             return
-        part = whole.with_name(whole.name + ".part")
-        try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(whole)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(whole) as file:
+            file.write(text)
 
 
 def outcomes_of(evaluation: Evaluation) -> tuple[TaskOutcome, ...]:

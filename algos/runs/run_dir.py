@@ -32,6 +32,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, DataError, TurngymError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import whole_file
 from ...envs.utils.system import require_posix, try_lock
 from .metrics import checked
 from .own_code import changed_code
@@ -293,16 +294,12 @@ def write_json(path: Path, data: Any, *, compact: bool = False) -> None:
         data: JSON data.
         compact: Whether it is on one line: not for people, but in a third of the time and space.
     """
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
+    with whole_file(path, sync=True) as file:
         if compact:  # json.dump would encode in Python, value by value
             file.write(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
         else:
             json.dump(data, file, indent=2, ensure_ascii=False)
         file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def add_version(root: Path, entry: Mapping[str, Any]) -> list[str]:

@@ -18,8 +18,9 @@ import numpy as np
 
 from ...agents.rendering.token_text import TokenText
 from ...envs.core.errors import DataError
+from ...envs.utils.disk_errors import whole_file
 from ..core.forest import Forest, Group, Turn
-from ..core.forest_io import group_from_json, group_to_json, name_damage, whole_file
+from ..core.forest_io import group_from_json, group_to_json, name_damage
 from ..core.protocols import Annotations, Credits, Floats, Scorer
 
 FORMAT = 1

@@ -12,6 +12,7 @@ from typing import Any
 from ...algos.recipes import ONE_GRADIENT
 from ...envs.core.errors import MissingExtraError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import whole_file
 from ...envs.utils.seed_tests import EDGE, MIN_SEEDS, Edges
 from .cell import CellResult, Machine
 from .comparison import Comparison
@@ -177,10 +178,9 @@ def write_pages(
         )
         environment.filters |= filters
         path = folder / name
-        part = path.with_name(name + ".part")
         text = environment.get_template(template).render(**content)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        with whole_file(path) as file:
+            file.write(text)
         written.append(path)
     return written
 

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from ...envs.core.errors import DataError, MissingExtraError, UnknownNameError
+from ...envs.utils.disk_errors import whole_file
 from ...envs.utils.system import count_cores
 from ..matrix.machine_info import memory_gb, processor
 
@@ -94,10 +95,9 @@ def write_speed(out: Path, only: Sequence[str], console: Console) -> None:
         failed += measured.failed
         skipped += measured.skipped
     out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(out.name + ".part")
     text = section(Measured(speeds, failed, skipped), before)
-    part.write_text(text, encoding="utf-8")
-    part.replace(out)
+    with whole_file(out) as file:
+        file.write(text)
     console.print(f"{len(speeds)} measurements in {out}", highlight=False, soft_wrap=True)
 
 

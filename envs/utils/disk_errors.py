@@ -1,4 +1,4 @@
-"""One clear line for a disk that is full or cannot be written."""
+"""Files that are whole or not there, and one clear line for a disk that cannot be written."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from ..core.errors import DataError
 
@@ -27,6 +28,28 @@ _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust r
 _ADVICE = (
     "Make room and run the same command again; finished parts that it can go on from are kept."
 )
+
+
+@contextmanager
+def whole_file(path: Path, *, sync: bool = False) -> Iterator[IO[str]]:
+    """Open a text file that takes its name once it is complete: others may read what is there.
+
+    Args:
+        path: The file; an existing one is replaced, and stays where the context raises.
+        sync: Whether it is on the disk before it takes its name, so that a machine that stops
+            leaves the old one or the new one.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            yield file
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def describe_disk_error(error: BaseException, folder: Path | str = "") -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...envs.core.errors import BadValueError, DataError
+from ...envs.utils.disk_errors import whole_file
 
 F = TypeVar("F", bound="Form")
 OnProgress = Callable[[int, int], None]
@@ -39,14 +39,10 @@ class Form(BaseModel):
     def write(self, path: Path) -> None:
         """Write the record as JSON; readers see either the old file or the complete new one."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        with part.open("w", encoding="utf-8") as file:
-            data = self.model_dump(mode="json", by_alias=True)
+        data = self.model_dump(mode="json", by_alias=True)
+        with whole_file(path, sync=True) as file:
             json.dump(data, file, indent=2, ensure_ascii=False)
             file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
 
 
 def parse_form(kind: type[F], text: str | bytes, where: str) -> F:

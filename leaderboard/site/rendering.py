@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from ...envs.core.errors import MissingExtraError
+from ...envs.utils.disk_errors import whole_file
 from ...envs.utils.untrusted_text import plain
 from . import formatting
 
@@ -78,9 +78,8 @@ class Folder:
         """Write a page."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(f".{target.name}.new")
-        fresh.write_text(text, encoding="utf-8")
-        os.replace(fresh, target)
+        with whole_file(target) as file:
+            file.write(text)
         self.written.add(target)
 
     def assets(self) -> None:

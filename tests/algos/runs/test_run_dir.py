@@ -76,10 +76,11 @@ def test_a_start_that_was_cut_off_can_be_made_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("turngym.algos.runs.run_dir.os.fsync", full)
+        patch.setattr("turngym.envs.utils.disk_errors.os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
             RunDir(tmp_path, CONFIG)
     assert not (tmp_path / "config.json").exists()
+    (tmp_path / "config.json.part").write_text("{")  # what a killed process leaves
     RunDir(tmp_path, CONFIG).close()
     assert json.loads((tmp_path / "config.json").read_text()) == CONFIG
 

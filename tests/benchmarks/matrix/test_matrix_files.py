@@ -69,7 +69,7 @@ def test_a_folder_whose_suite_was_cut_off_can_be_claimed_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("turngym.leaderboard.schema.base.os.fsync", full)
+        patch.setattr("turngym.envs.utils.disk_errors.os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
             Layout(tmp_path).claim(suite)
     assert not Layout(tmp_path).suite_file.exists()

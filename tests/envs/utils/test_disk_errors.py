@@ -1,4 +1,4 @@
-"""A full disk and a folder that cannot be written: one clear line each."""
+"""Whole files; a full disk and a folder that cannot be written: one clear line each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from turngym.envs.core.errors import DataError
-from turngym.envs.utils.disk_errors import describe_disk_error, disk_errors
+from turngym.envs.utils.disk_errors import describe_disk_error, disk_errors, whole_file
 
 
 def failing(number: int, name: str | None = None) -> OSError:
@@ -77,3 +77,22 @@ def test_other_errors_stay(error: Exception) -> None:
     with pytest.raises(type(error)) as caught, disk_errors(""):
         raise error
     assert caught.value is error
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_file_is_whole_or_what_it_was(tmp_path: Path, sync: bool) -> None:
+    path = tmp_path / "scores.json"
+    with whole_file(path, sync=sync) as file:
+        file.write("ä" * 100_000)
+        assert not path.exists()
+    assert path.read_text(encoding="utf-8") == "ä" * 100_000
+
+    def broken() -> None:
+        with whole_file(path, sync=sync) as file:
+            file.write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        broken()
+    assert path.read_text(encoding="utf-8") == "ä" * 100_000
+    assert os.listdir(tmp_path) == ["scores.json"]
