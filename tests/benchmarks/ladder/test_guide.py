@@ -327,7 +327,9 @@ def test_the_families_of_a_second_ladder_stand_below_the_first(
     detail = row_of(below.partition("### Lottery (mine)")[2], "treegrpo")
     assert detail[2] == "below"
     assert detail[7] == "equivalent"  # its control
-    assert re.search(r"use spo .* rather than grpo\. Avoid treegrpo .*From Lottery \(mine\)", text)
+    advised = r"- Lottery \(mine\): use spo .* rather than grpo\. Avoid treegrpo "
+    assert re.search(advised, advice(text))
+    assert text.count(f"has **{TRAITS['Lottery'].has}**") == 1, "once, with what each suite says"
     assert first.count("| controls: all rows | mine |") == 1
 
 
@@ -461,7 +463,7 @@ def test_another_verdict_at_other_rates_gives_no_advice(
             file = layout.cell_file(cell)
             CellResult.read(file).model_copy(update={"rate": rate}).write(file)
     text = advice(page(ladder, tmp_path / "wide", out=tmp_path))
-    first = next(line for line in text.splitlines() if line.endswith("From Lottery."))
+    first = next(line for line in text.splitlines() if line.startswith("    - Lottery: "))
     disputed = area == 0.5 and rate is not None
     assert ("use treegrpo" in first) != disputed
     withheld = r"No advice on treegrpo \(.*\): the verdict is another one at other rates \(wide\)"
