@@ -78,7 +78,7 @@ class Goal:
         intent: What kind of thing.
         order_id: The order that it is about; empty where it is about none.
         order_words: How the customer calls the order who does not know its id.
-        wants: The lines that it is about; for a cancellation none.
+        wants: The lines that it is about; none for the cancellation of a whole order.
         method: Id of the payment method; empty where the customer has no preference.
         method_words: How the customer calls it.
         method_keys: Texts by which a proposal names it.

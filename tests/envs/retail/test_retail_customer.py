@@ -8,7 +8,10 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from helpers.tiny_shop import ADDRESS
 from helpers.utterances import HELD_OUT
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from turngym.envs.retail.customer.interface import STOP, TRANSFERRED, Event
 from turngym.envs.retail.customer.parser import parse_message
@@ -64,6 +67,11 @@ GOOD = {
     "swap": "I will exchange the red lamp of #W3333333 for the blue one with your payment method, "
     "price difference $12.50. Shall I proceed?",
 }
+
+
+VERB = {"ship_to": "change the address of", "move": "update your address", "info": "look up"}
+VERB |= {"payment": "change the payment of", "modify": "modify", "exchange": "exchange"}
+VERB |= {"cancel": "cancel", "return": "return"}
 
 
 class Talk:
@@ -304,6 +312,41 @@ def test_items_of_another_proposal_are_not_wrong() -> None:
     assert talk(f"{first} {second} And the tent is fine. Do you confirm?") == ("yes",)
     assert len(talk.state.granted) == 2
     assert Talk(SWAP, RETURN)(f"{first} And 1234567890. Do you confirm?") == ("wrong_wants",)
+
+
+@pytest.mark.parametrize("goal", [CANCEL, RETURN])
+def test_a_foreign_item_is_corrected_by_the_items(goal: Goal) -> None:
+    """Where part of an order is to be cancelled, the customer had no words for it."""
+    talk = Talk(replace(goal, wants=RETURN.wants))
+    verb = "cancel" if goal is CANCEL else "return"
+    assert talk(f"I {verb} 5555555555 of {goal.order_id}. Do you confirm?") == ("wrong_items",)
+    assert "tent" in talk.turn.text
+
+
+@given(st.data())
+@settings(max_examples=300)
+def test_no_message_breaks_the_customer(data: st.DataObject) -> None:
+    part = replace(CANCEL, wants=RETURN.wants, expect="denied", insist=1)
+    ship = Goal(intent="ship_to", order_id="#W4444444", address=dict.fromkeys(ADDRESS, "Oak 1"))
+    pay = replace(RETURN, intent="payment", wants=(), limit=20.0, value=12.5)
+    move = replace(ship, intent="move", order_id="")
+    ask = Goal(intent="info", ask="How much is it?", answer="12.50", money=True)
+    kinds = [CANCEL, part, RETURN, SWAP, replace(SWAP, intent="modify"), ship, pay, move, ask]
+    kinds.append(replace(SWAP, expect="denied", fallback=part, switch="denied"))
+    kinds.append(replace(pay, limit=3.0, fallback=SWAP, switch="limit"))
+    goals = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3))
+    talk = Talk(*goals, strictness=data.draw(st.sampled_from(["lenient", "standard", "strict"])))
+    things = [item for goal in kinds for want in goal.wants for item in (want.item_id, want.name)]
+    things += ["5555555555", "Oak 1", "gift card", "blue", "$12.50", "", CANCEL.reason]
+    ends = ["Do you confirm?", "I cannot do that.", "It is done.", "Which one?", "Your email?"]
+    about = st.one_of(st.sampled_from(goals), st.sampled_from(kinds))
+    sentence = st.tuples(about, *map(st.sampled_from, (things, things, ends)))
+    for _ in range(6):
+        said = data.draw(st.lists(sentence, min_size=1, max_size=2))
+        talk(" ".join(f"I {VERB[g.intent]} {g.order_id} {' '.join(rest)}" for g, *rest in said))
+        assert talk.turn.text
+        if talk.state.end:
+            break
 
 
 def test_an_expected_denial_is_accepted_after_insisting() -> None:
