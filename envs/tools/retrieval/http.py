@@ -121,9 +121,8 @@ class HttpRetriever(Shared):
         if missing := [query for query in queries if query not in known]:
             fresh = self._fetch(missing, k)
             index = self._ask_identity() if identity != self.url else None
-            if index not in (None, self.url, identity):  # other passages by now
-                if known:
-                    fresh |= self._fetch(list(known), k)
+            if index not in (None, self.url, identity):  # and nobody knows which one answered
+                fresh = self._fetch(queries, k)
                 identity = self._note_identity(cache, str(index))
             cache.keep(identity, fresh, k)
             known |= fresh

@@ -79,6 +79,23 @@ def test_a_server_that_changes_its_index_meanwhile_answers_anew(
     assert texts(client(stock, cache=str(tmp_path))) == ["wiki-1", "wiki-1"]
 
 
+def test_what_was_answered_just_before_a_server_changed_its_index_is_asked_anew(
+    stock: Stock, tmp_path: Path
+) -> None:
+    stock.health = {"status": "ok", "index": "wiki-1"}
+    retriever = client(stock, cache=str(tmp_path))
+
+    def last(query: str, k: int) -> list[dict[str, str]]:
+        stock.health = {"status": "ok", "index": "wiki-2"}
+        stock.answer = lambda query, k: [{"document": f"{query}\nwiki-2"}]
+        return [{"document": f"{query}\nwiki-1"}]
+
+    stock.answer = last
+    for asking in (retriever, client(stock, cache=str(tmp_path))):
+        assert asking.search(["a"], 1)[0][0].text == "wiki-2"
+    assert len(stock.asked) == 2
+
+
 def test_nothing_found_and_failures_are_not_remembered(stock: Stock, tmp_path: Path) -> None:
     retriever = client(stock, cache=str(tmp_path), attempts=1)
     stock.answer = lambda query, k: []
