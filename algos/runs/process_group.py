@@ -153,7 +153,7 @@ def _meet() -> None:
 
 
 @contextmanager
-def told_faults() -> Iterator[None]:
+def shared_faults() -> Iterator[None]:
     """Tell the other processes what ends this one's run.
 
     Raises:
@@ -167,17 +167,17 @@ def told_faults() -> Iterator[None]:
         store, rank = dist.distributed_c10d._get_default_store(), dist.get_rank()
         key = f"turngym/run/{_RUNS.get(dist.group.WORLD, 0)}/fault"
         lost = isinstance(fault, RuntimeError) and any(said in str(fault) for said in _LOST)
-        told = "one was killed, or its machine is gone"
+        reason = "one was killed, or its machine is gone"
         with suppress(RuntimeError):  # the store may be gone, too
             if not lost:
                 mine = f"process {rank} raised {type(fault).__name__}: {fault}"
                 store.compare_set(key, "", mine[:_MOST])
             elif store.check([key]):
-                told = store.get(key).decode()
+                reason = store.get(key).decode()
         if not lost:
             raise
         raise PeerEndedError(
-            f"training: process {rank} stopped, as the run lost another process: {told}"
+            f"training: process {rank} stopped, as the run lost another process: {reason}"
         ) from None
 
 

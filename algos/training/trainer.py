@@ -59,7 +59,7 @@ from ..rollouts.task_order import OrderedTasks
 from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
-from ..runs.process_group import join_ranks, told_faults
+from ..runs.process_group import join_ranks, shared_faults
 from ..runs.progress import Bar, Reporter, Silent
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
@@ -130,7 +130,7 @@ def train(
         return done
     if _EARLIER:
         gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
-    with told_faults(), disk_errors(run_dir):
+    with shared_faults(), disk_errors(run_dir):
         with uncollected():
             trainer = Trainer(config, run_dir, report, engine, loggers=loggers)
             _EARLIER.add(trainer)
