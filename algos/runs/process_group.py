@@ -166,7 +166,8 @@ def shared_faults() -> Iterator[None]:
             raise
         store, rank = dist.distributed_c10d._get_default_store(), dist.get_rank()
         key = f"turngym/run/{_RUNS.get(dist.group.WORLD, 0)}/fault"
-        lost = isinstance(fault, RuntimeError) and any(said in str(fault) for said in _LOST)
+        own = isinstance(fault, TurngymError)  # an engine's server may hang up as well
+        lost = not own and isinstance(fault, RuntimeError) and any(w in str(fault) for w in _LOST)
         reason = "one was killed, or its machine is gone"
         with suppress(RuntimeError):  # the store may be gone, too
             if not lost:

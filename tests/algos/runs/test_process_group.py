@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import signal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,22 @@ from turngym.algos.learner.batching.rows import Row
 from turngym.algos.learner.parallel.team import Team, share_rows
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.learner.update_log import UpdateLog
+from turngym.algos.runs import process_group
 from turngym.algos.runs.interrupts import (
     AgreedInterrupt,
     agreed_stops,
     held_interrupts,
     noted_interrupts,
 )
-from turngym.algos.runs.process_group import Channel, Ranks, join_ranks
+from turngym.algos.runs.process_group import (
+    Channel,
+    PeerEndedError,
+    Ranks,
+    join_ranks,
+    shared_faults,
+)
 from turngym.algos.training.credit_step import shaped_by_first
-from turngym.envs.core.errors import BadValueError
+from turngym.envs.core.errors import BadValueError, EngineFault
 
 PLACES = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(2, 40)), min_size=1, max_size=30
@@ -98,6 +106,28 @@ def test_one_card_for_all_processes_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("MASTER_PORT", "1")
     with pytest.raises(BadValueError, match="each on a device of its own"):
         join_ranks("cuda:1")
+
+
+def test_an_engine_server_that_hangs_up_is_no_lost_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: dict[str, str] = {}
+    store = SimpleNamespace(
+        compare_set=lambda key, was, text: said.setdefault("fault", text),
+        check=lambda keys: bool(said),
+        get=lambda key: said["fault"].encode(),
+    )
+    torn = SimpleNamespace(
+        is_initialized=lambda: True,
+        get_rank=lambda: 1,
+        group=SimpleNamespace(WORLD=None),
+        distributed_c10d=SimpleNamespace(_get_default_store=lambda: store),
+    )
+    monkeypatch.setattr(process_group, "dist", torn)
+    monkeypatch.setattr(process_group, "_RUNS", {})
+    with pytest.raises(EngineFault, match="no server took"), shared_faults():
+        raise EngineFault("engine http: no server took the weights. Connection reset by peer.")
+    assert said["fault"].startswith("process 1 raised EngineFault: engine http: no server took")
+    with pytest.raises(PeerEndedError, match="process 1 raised EngineFault"), shared_faults():
+        raise RuntimeError("[pair.cc:534] Connection closed by peer [127.0.0.1]:1234")
 
 
 def test_the_8_bit_optimiser_is_refused_for_several_processes() -> None:
