@@ -121,7 +121,9 @@ class HttpRetriever(Shared):
         if missing := [query for query in queries if query not in known]:
             fresh = self._fetch(missing, k)
             index = self._ask_identity() if identity != self.url else None
-            if index not in (None, self.url, identity):  # and nobody knows which one answered
+            if index == self.url:  # it names none any more, so whose these are nobody knows
+                return known | fresh
+            if index not in (None, identity):  # and nobody knows which one answered
                 fresh = self._fetch(queries, k)
                 identity = self._note_identity(cache, str(index))
             cache.keep(identity, fresh, k)

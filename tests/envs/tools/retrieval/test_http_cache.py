@@ -96,6 +96,18 @@ def test_what_was_answered_just_before_a_server_changed_its_index_is_asked_anew(
     assert len(stock.asked) == 2
 
 
+def test_what_a_server_that_no_longer_names_its_index_answers_is_not_kept(
+    stock: Stock, tmp_path: Path
+) -> None:
+    stock.health = {"status": "ok", "index": "wiki-1"}
+    retriever = client(stock, cache=str(tmp_path))
+    retriever.search(["a"], 1)
+    stock.health = None  # as a server of another program in its place
+    stock.answer = lambda query, k: [{"document": f"{query}\nother"}]
+    assert retriever.search(["b"], 1)[0][0].text == "other"
+    assert FoundCache(str(tmp_path)).read("wiki-1", ["b"], 1) == {}
+
+
 def test_nothing_found_and_failures_are_not_remembered(stock: Stock, tmp_path: Path) -> None:
     retriever = client(stock, cache=str(tmp_path), attempts=1)
     stock.answer = lambda query, k: []
