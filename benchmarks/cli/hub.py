@@ -43,6 +43,7 @@ FETCHED: Mapping[Kind, tuple[str, ...]] = {
 do."""
 Uploads = dict[str, Path | bytes]
 _ADDRESS = re.compile(r"(?P<scheme>\w+://)[^/]*")
+_FOLDER = re.compile(r"(?P<kind>lm:)?/")
 
 
 def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
@@ -243,7 +244,9 @@ def _without_places(value: Any) -> Any:
         return value
     if (address := _ADDRESS.match(value)) is not None:
         return f"{address['scheme']}…{value[address.end() :]}"
-    return Path(value).name if value.startswith("/") else value
+    if (folder := _FOLDER.match(value)) is not None:
+        return f"{folder['kind'] or ''}{Path(value).name}"
+    return value
 
 
 def _card(run: Path, config: Mapping[str, Any]) -> str:

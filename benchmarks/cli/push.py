@@ -19,8 +19,8 @@ class Command:
     """Send a model or a leaderboard entry to a hub, as one commit (extra train).
 
     A run directory sends its newest checkpoint, without the optimiser, and its settings, metrics
-    and result. Of absolute paths in the settings only the last part is sent. HF_TOKEN or
-    `hf auth login` says who you are, HF_ENDPOINT which hub.
+    and result. Of absolute paths in the settings only the last part is sent, of addresses no
+    server. HF_TOKEN or `hf auth login` says who you are, HF_ENDPOINT which hub.
 
     Attributes:
         source: A run directory, a model folder, or the folder of an entry (`turngym submit`).

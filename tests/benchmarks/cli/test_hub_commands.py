@@ -36,7 +36,10 @@ def make_run(tiny_model: Path) -> Path:
     state = {"step": 2, "files": {}}
     (step / "trainer" / "state.json").write_text(json.dumps(state))
     config = {
-        "env": {"id": "Letters-v0", "settings": {"data": "/home/me/secret/words.jsonl"}},
+        "env": {
+            "id": "Letters-v0",
+            "settings": {"data": "/home/me/secret/words.jsonl", "selector": "lm:/home/me/judge"},
+        },
         "http": {"urls": ["http://me:word@gpu3.lab.example:8300", "https://10.0.0.7/engine"]},
         "recipe": {"name": "grpo", "paper": "a paper"},
         "model": "/home/me/models/start",
@@ -88,6 +91,7 @@ def test_a_run_s_model_goes_there_and_back(
     )
     config = json.loads(files["run/config.json"])
     assert config["model"] == "start"
+    assert config["env"]["settings"] == {"data": "words.jsonl", "selector": "lm:judge"}
     assert config["http"]["urls"] == ["http://…", "https://…/engine"]
     assert b"| dev | 25.0% | 25.0% |" in files["README.md"]
     assert main(["pull", "lab/mine", "--out", "copy"]) == 0, capsys.readouterr().err
