@@ -42,7 +42,7 @@ FETCHED: Mapping[Kind, tuple[str, ...]] = {
 """What is sent and fetched beside licence texts: nothing that runs code when it is read, as pickles
 do."""
 Uploads = dict[str, Path | bytes]
-_ADDRESS = re.compile(r"(?P<scheme>\w+://)[^/]*")
+_ADDRESS = re.compile(r"\w+://")
 _FOLDER = re.compile(r"(?P<kind>lm:)?/")
 
 
@@ -243,7 +243,7 @@ def _without_places(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if (address := _ADDRESS.match(value)) is not None:
-        return f"{address['scheme']}…{value[address.end() :]}"
+        return f"{address[0]}…"
     if (folder := _FOLDER.match(value)) is not None:
         return f"{folder['kind'] or ''}{Path(value).name}"
     return value

@@ -40,7 +40,9 @@ def make_run(tiny_model: Path) -> Path:
             "id": "Letters-v0",
             "settings": {"data": "/home/me/secret/words.jsonl", "selector": "lm:/home/me/judge"},
         },
-        "http": {"urls": ["http://me:word@gpu3.lab.example:8300", "https://10.0.0.7/engine"]},
+        "http": {
+            "urls": ["http://me:word@gpu3.lab.example:8300", "https://10.0.0.7/me?token=word"]
+        },
         "recipe": {"name": "grpo", "paper": "a paper"},
         "model": "/home/me/models/start",
         "seed": 3,
@@ -87,12 +89,12 @@ def test_a_run_s_model_goes_there_and_back(
     assert not any("optimizer" in name or "trainer" in name for name in files)
     sent = b"".join(files.values())
     assert not any(
-        place in sent for place in (b"/home/me", b"me:word", b"lab.example", b"10.0.0.7")
+        place in sent for place in (b"/home/me", b"me:word", b"token=", b"lab.example", b"10.0.0.7")
     )
     config = json.loads(files["run/config.json"])
     assert config["model"] == "start"
     assert config["env"]["settings"] == {"data": "words.jsonl", "selector": "lm:judge"}
-    assert config["http"]["urls"] == ["http://…", "https://…/engine"]
+    assert config["http"]["urls"] == ["http://…", "https://…"]
     assert b"| dev | 25.0% | 25.0% |" in files["README.md"]
     assert main(["pull", "lab/mine", "--out", "copy"]) == 0, capsys.readouterr().err
     assert "play it with: turngym eval --agent copy" in capsys.readouterr().out
