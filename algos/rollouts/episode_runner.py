@@ -277,10 +277,15 @@ class EpisodeRunner:
         state = text_env(handle.env).state_digest() if self.record_states else ""
         hinted = await self._hinted_prompt(handle) if self.hints is not None else ()
         env = handle.env
-        if may_block(env):  # few do; the others need neither a coroutine nor a closure
-            taken = await call_env(env, lambda: env.step(action))
-        else:
-            taken = env.step(action)
+        try:
+            if may_block(env):  # few do; the others need neither a coroutine nor a closure
+                taken = await call_env(env, lambda: env.step(action))
+            else:
+                taken = env.step(action)
+        except Exception as fault:  # of the environment's own code: nobody could find it again
+            where = f"task {handle.task_id}, episode seed {handle.seed}, turn {handle.turns + 1}"
+            fault.add_note(f"{text_env(env).name}, {where}: the action was {action!r:.1000}")
+            raise
         observation, reward, _, _, info = taken
         handle.turns += 1
         if info["status"] == "env_error":

@@ -56,6 +56,18 @@ def test_a_chain_is_an_episode_turn_by_turn() -> None:
     assert not any(t.metrics or t.overflow for t in tree.turns[:-1])
 
 
+def test_an_error_of_an_environment_says_what_would_show_it_again() -> None:
+    class Careless(Talk):
+        def play(self, episode: Any, action: str) -> Any:
+            return {"x.": super().play(episode, action)}[action]
+
+    with pytest.raises(KeyError, match=r"yy\.") as caught:
+        scripted("x.", "yy.", env=Careless())
+    assert caught.value.__notes__ == [
+        "Careless, task train/2, episode seed 5, turn 2: the action was 'yy.'"
+    ]
+
+
 def test_no_end_of_text_token_reaches_the_environment() -> None:
     """A model of several: the tokenizer, and with it the renderer, knows one of them."""
 
