@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-WAIT = 0.5  #: Seconds that an interrupt is noticed late at most.
+_NOTICED_S = 0.5
+"""Seconds until an interrupt is noticed that wakes no wait."""
 
 
 class EventLoop:
@@ -38,7 +39,7 @@ class EventLoop:
         done = self._worker.submit(self._runner.run, noted())
         try:
             while not done.done():  # a signal just before a wait is handled only behind it
-                wait([done], timeout=WAIT)
+                wait([done], timeout=_NOTICED_S)
             return done.result()
         finally:
             if not done.done() and (task := begun.result()) is not None:
