@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from . import lexicon as lex
 from .parser import ParsedMessage
-from .scenario import Goal, LineChange
+from .scenario import SLOTS_OF, Goal, LineChange
 
 Strictness = Literal["lenient", "standard", "strict"]
 STRICTNESS = ("lenient", "standard", "strict")
@@ -86,7 +86,8 @@ def _check_items(goal: Goal, message: ParsedMessage, known: frozenset[str]) -> P
     fine = {w.item_id for w in goal.wants} | {w.new_id for w in goal.wants}
     length = len(goal.wants[0].item_id)
     if any(len(item) == length for item in message.items - fine - known):
-        return ProposalFit("wrong", "wants" if goal.intent in ("exchange", "modify") else "items")
+        swaps = "wants" in SLOTS_OF.get(goal.intent, ())
+        return ProposalFit("wrong", "wants" if swaps else "items")
     names = _list_names(goal, known)
     others = {name.lower() for name in goal.others} - known
     named = any(_find_name(name, names, message.text) is not None for name in others)
