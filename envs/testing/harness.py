@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -24,6 +25,10 @@ GARBAGE = (
     "I do not know.",
     "\u6f22\u5b57 \U0001f600 \x00",
 )
+_FIRST_SEED = 11
+_LEAST_MOVED = 3
+"""Actions that change a state from which the episode goes on, for laws about the state."""
+_MOST_EPISODES = 20
 
 
 class ConformanceError(TurngymError, AssertionError):
@@ -180,6 +185,21 @@ class Lab:
     def mixed_moves(self, seed: int) -> list[str]:
         """Return the actions of one mixed episode."""
         return [step.action for step in self.play(self.make(), seed, self.mixed(seed)).steps]
+
+    def moving_episodes(self, least: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield seeds and actions of ``least`` mixed episodes, and of more in which little moves.
+
+        Laws about the state say nothing of episodes that end with their first action.
+        """
+        moved = 0
+        for seed in range(_FIRST_SEED, _FIRST_SEED + _MOST_EPISODES):
+            if seed >= _FIRST_SEED + least and moved >= _LEAST_MOVED:
+                return
+            play = self.play(self.make(), seed, self.mixed(seed), digests=True)
+            yield seed, [step.action for step in play.steps]
+            digests = [play.digest, *(step.digest for step in play.steps[:-1])]
+            states = [digest.partition(":")[2] for digest in digests]
+            moved += sum(a != b for a, b in pairwise(states))
 
     def tasks(self, text_env: TextEnv[Any, Any]) -> Iterator[Task[Any]]:
         """Yield a sample of every split: the first tasks, then spread over the rest."""

@@ -116,8 +116,7 @@ def fork_through_wrappers(lab: Lab) -> None:
 
 
 def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]]) -> None:
-    for seed in _SEEDS[:2]:
-        moves = lab.mixed_moves(seed)
+    for seed, moves in lab.moving_episodes(2):
         env = wrap(lab.make())
         env.reset(seed=seed)
         for turn, move in enumerate(moves, start=1):
@@ -141,19 +140,19 @@ def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]
 
 def pickles_mid_episode(lab: Lab) -> None:
     """A pickled copy goes on as the original does."""
-    moves = lab.mixed_moves(_SEEDS[0])
-    env = lab.make()
-    env.reset(seed=_SEEDS[0])
-    for turn, move in enumerate(moves, start=1):
-        try:
-            twin = pickle.loads(pickle.dumps(env))
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise LawViolation(f"turn {turn}: cannot be pickled: {error}") from error
-        ahead, here = twin.step(move), env.step(move)
-        if ahead != here or lab.digests(twin) != lab.digests(env):
-            raise LawViolation(
-                f"turn {turn}: the pickled copy answers {ahead!r}, the original {here!r}"
-            )
+    for seed, moves in lab.moving_episodes(1):
+        env = lab.make()
+        env.reset(seed=seed)
+        for turn, move in enumerate(moves, start=1):
+            try:
+                twin = pickle.loads(pickle.dumps(env))
+            except (pickle.PicklingError, TypeError, AttributeError) as error:
+                raise LawViolation(f"turn {turn}: cannot be pickled: {error}") from error
+            ahead, here = twin.step(move), env.step(move)
+            if ahead != here or lab.digests(twin) != lab.digests(env):
+                raise LawViolation(
+                    f"turn {turn}: the pickled copy answers {ahead!r}, the original {here!r}"
+                )
 
 
 def random_state_untouched(lab: Lab) -> None:

@@ -154,6 +154,19 @@ class ShallowFork(Guess):
         return state
 
 
+class Hasty(Guess):
+    """A first guess ends it and changes nothing, so that many mixed episodes are one action."""
+
+    def judge(self, episode, number):
+        if episode.turn == 1:
+            return Outcome.failed("Too soon.\n", {"outcome": 0.0})
+        return super().judge(episode, number)
+
+
+class HastyFork(Hasty, ShallowFork):
+    pass
+
+
 class SelfFork(Guess):
     def fork(self):
         return self
@@ -192,6 +205,10 @@ class Unpicklable(Guess):
 class Forgetful(Guess):
     def __getstate__(self):
         return {**self.__dict__, "max_turns": 1}
+
+
+class HastyForgetful(Hasty, Forgetful):
+    pass
 
 
 class PythonRandom(Guess):
@@ -353,10 +370,12 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("an episode is its task and its seed", OwnDraws),
     ("copies do not touch", Shared),
     ("fork then act equals act", ShallowFork),
+    ("fork then act equals act", HastyFork),
     ("fork then act equals act", SelfFork),
     ("fork then act equals act", badly_wrapped),
     ("pickles mid-episode", Unpicklable),
     ("pickles mid-episode", Forgetful),
+    ("pickles mid-episode", HastyForgetful),
     ("the caller's random state is untouched", PythonRandom),
     ("the caller's random state is untouched", NumpyRandom),
     ("the same in another process", Hashing),
