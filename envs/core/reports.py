@@ -57,11 +57,6 @@ def check_outcome(played: Any, name: str) -> None:
             f"{name}.play: the status is {played.status!r}; expected one of "
             f"{', '.join(_STATUSES)} (Outcome.move, Outcome.solved, … set it)."
         )
-    if not isinstance(played.terms, Mapping):
-        raise TypeError(
-            f"{name}.play: the reward is {played.terms!r:.200}; expected its parts by name, such "
-            "as {'outcome': 1.0}."
-        )
 
 
 Where = Callable[[], str]
@@ -101,8 +96,14 @@ def finite_terms(terms: Mapping[str, Any], where: Where) -> dict[str, float]:
         where: The environment, its task and the turn.
 
     Raises:
+        TypeError: They have no names.
         EnvFault: One is no finite number.
     """
+    if not isinstance(terms, Mapping):
+        raise TypeError(
+            f"{where()}: the reward is {terms!r:.200}; expected its parts by name, such as "
+            "{'outcome': 1.0}."
+        )
     return _read_finite(terms, "reward term {!r}", "term", where)
 
 

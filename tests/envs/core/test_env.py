@@ -284,7 +284,6 @@ def test_a_reward_that_no_float_holds_is_a_broken_grader() -> None:
     ("outcome", "message"),
     [
         (Outcome.move(None), "the observation is a NoneType; expected text"),  # type: ignore
-        (Outcome.solved("", 1.0), "the reward is 1.0; expected its parts by name"),  # type: ignore
         (Outcome("", "won"), "the status is 'won'; expected one of running, solved"),  # type: ignore
     ],
 )
@@ -295,6 +294,23 @@ def test_an_outcome_of_other_parts_is_named(outcome: Outcome, message: str) -> N
 
     with pytest.raises(TypeError, match=rf"^Careless\.play: {message}"):
         started(Careless).step("")
+
+
+@pytest.mark.parametrize("value", [1.0, None])
+@pytest.mark.parametrize("at_limit", [False, True])
+def test_a_reward_without_names_is_refused(value: Any, at_limit: bool) -> None:
+    class Careless(Guess):
+        def play(self, episode, action):
+            return Outcome.move("") if at_limit else Outcome.move("", value)
+
+        def truncation_reward(self, episode):
+            return value
+
+    env = started(Careless, max_turns=1)
+    place = f"Careless, task {env.episode.task.id}, turn 1"
+    place += ", truncation_reward()" if at_limit else ""
+    with pytest.raises(TypeError, match=rf"^{re.escape(place)}: the reward is {value}; expected"):
+        env.step(WRONG)
 
 
 @pytest.mark.parametrize(
