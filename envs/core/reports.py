@@ -18,6 +18,7 @@ from .errors import EnvFault
 _PLAIN = (str, int, float, bool, type(None))
 OF_EVERY_EPISODE = ("success", "return", "turns", "invalid_actions")
 """Metrics that every environment has, by what happened."""
+_VERDICTS = (None, -1, 0, 1)
 _STATUSES = ("running", "solved", "failed", "truncated")
 
 
@@ -56,6 +57,10 @@ def check_outcome(played: Any, name: str) -> None:
         raise TypeError(
             f"{name}.play: the status is {played.status!r}; expected one of "
             f"{', '.join(_STATUSES)} (Outcome.move, Outcome.solved, … set it)."
+        )
+    if played.verdict not in _VERDICTS:
+        raise TypeError(
+            f"{name}.play: the verdict is {played.verdict!r:.200}; expected 1, 0, -1 or None."
         )
 
 

@@ -284,6 +284,7 @@ def test_a_reward_that_no_float_holds_is_a_broken_grader() -> None:
     ("outcome", "message"),
     [
         (Outcome.move(None), "the observation is a NoneType; expected text"),  # type: ignore
+        (Outcome.move("", verdict=0.5), "the verdict is 0.5; expected 1, 0, -1 or None"),  # type: ignore
         (Outcome("", "won"), "the status is 'won'; expected one of running, solved"),  # type: ignore
     ],
 )
