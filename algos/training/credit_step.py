@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from ..core.kinds import check_shaped
 from ..core.protocols import Annotator, Credits, Floats, Scorer, Shaper, TaskSource
 from ..core.recipe import Recipe
 from ..runs.process_group import Channel
+
+_TURN_ARRAYS = ("obs_ids", "act_ids", "logprobs", "entropies", "rewards")
 
 
 class Credited(NamedTuple):
@@ -45,17 +48,23 @@ def assign_credit(
     Raises:
         TypeError: A shaper, an annotator or the credit rule returned something else than it should.
         BadValueError: It gave arrays that do not fit the paths, or an advantage that is no finite
-            number.
+            number, or a shaper or the credit rule changed what it was given.
     """
+    before = _checksums(forest, {}) if recipe.shapers else {}
     shaped = shaped_by_first(recipe.shapers, forest, ranks or Channel())
+    if recipe.shapers:
+        _check_untouched(f"recipe {recipe.name!r}: a shaper", before, _checksums(forest, {}))
     annotations: dict[str, list[Floats]] = {}
     for annotate in recipe.used_annotators:
         given = annotate(shaped, scorer)
         _check_annotations(recipe, annotate, given, shaped)
         annotations |= given
     annotations |= tasks.annotations(shaped)
+    before = _checksums(shaped, annotations)
     credits = recipe.credit(shaped, annotations)
-    _check_credits(recipe, credits, shaped, [*chain(*annotations.values())])
+    rule = f"recipe {recipe.name!r}: {type(recipe.credit).__name__}"
+    _check_untouched(rule, before, _checksums(shaped, annotations))
+    _check_credits(rule, credits, shaped, [*chain(*annotations.values())])
     return Credited(shaped, annotations, credits)
 
 
@@ -84,12 +93,11 @@ def _check_rows(who: str, rows: Any, paths: int) -> None:
             )
 
 
-def _check_credits(recipe: Recipe, credits: Any, forest: Forest, given: Iterable[Any]) -> None:
+def _check_credits(rule: str, credits: Any, forest: Forest, given: Iterable[Any]) -> None:
     """Refuse what would be blamed on the learning rate, or on whoever reads it first.
 
     Advantages made of what is not finite itself are left to the loss, which asks for smaller steps.
     """
-    rule = f"recipe {recipe.name!r}: {type(recipe.credit).__name__}"
     if not isinstance(credits, Credits):
         raise TypeError(
             f"{rule} returned a {type(credits).__name__}; expected Credits(advantages=...), with "
@@ -111,6 +119,28 @@ def _check_credits(recipe: Recipe, credits: Any, forest: Forest, given: Iterable
             raise BadValueError(
                 f"{rule} gave path {at} the advantages {advantages!r:.200}; expected finite "
                 "numbers (a mean of no values, or a division by a deviation of 0, is none)."
+            )
+
+
+def _checksums(forest: Forest, annotations: Mapping[str, Sequence[Any]]) -> dict[str, int]:
+    """Return a checksum of all arrays of each name."""
+    sums = dict.fromkeys((*_TURN_ARRAYS, *annotations), 0)
+    for turn in (turn for group in forest.groups for tree in group.trees for turn in tree.turns):
+        for name in _TURN_ARRAYS:
+            sums[name] = zlib.crc32(np.ascontiguousarray(getattr(turn, name)), sums[name])
+    for name, rows in annotations.items():
+        for row in rows:
+            sums[name] = zlib.crc32(np.ascontiguousarray(row), sums[name])
+    return sums
+
+
+def _check_untouched(who: str, before: dict[str, int], after: dict[str, int]) -> None:
+    """Refuse a part that wrote into what the update, the logs and other recipes read."""
+    for name, checksum in before.items():
+        if after.get(name) != checksum:
+            raise BadValueError(
+                f"{who} changed {name!r} in place, which the update and the logs read too; "
+                "expected arrays of its own (array.copy())."
             )
 
 

@@ -177,6 +177,39 @@ def test_advantages_that_do_not_fit_the_paths_are_named(advantages: Any, reason:
     assert len(fine.credits.advantages) == 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class Careless(Own):
+    """Writes into an array of what it is given."""
+
+    name: str
+
+    def __call__(self, forest: Forest, annotations: Any = {}) -> Any:  # noqa: B006
+        array = annotations.get(self.name, [None])[0]
+        if array is None:
+            array = getattr(forest.groups[0].trees[0].turns[0], self.name)
+        array += 1
+        return self.gives or forest
+
+
+class CarelessCredit(Careless, Credit): ...
+
+
+class CarelessShaper(Careless, Shaper): ...
+
+
+@pytest.mark.parametrize("name", ["rewards", "act_ids", "old_logprobs"])
+def test_a_credit_rule_that_changes_what_it_is_given_is_named(name: str) -> None:
+    annotator = OwnAnnotator(gives={"old_logprobs": [ROW.copy(), ROW, ROW]})
+    careless = CarelessCredit(name=name, gives=Credits(advantages=[ROW] * 3))
+    with pytest.raises(BadValueError, match=f"'grpo': CarelessCredit changed '{name}' in place"):
+        credited(annotators=(annotator,), credit=careless)
+
+
+def test_a_shaper_that_changes_what_it_is_given_is_named() -> None:
+    with pytest.raises(BadValueError, match="'grpo': a shaper changed 'rewards' in place"):
+        credited(shapers=(CarelessShaper(name="rewards"),))
+
+
 @pytest.mark.parametrize(
     ("gives", "reason"),
     [
