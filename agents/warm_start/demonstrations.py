@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...envs.core.env import Policy, TextEnv
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, EnvFault
 from ...envs.core.registration import load_expert
 from ..rendering.factory import Renderer
 from ..scripted import closed, scripted
@@ -89,13 +89,27 @@ class Demonstrator:
         sequence = np.random.SeedSequence([self._seed, self._shown])
         self._shown += 1
         seed = int(sequence.generate_state(1)[0])
-        observation, info = self._env.reset(seed=seed, options={"split": self._split})
+        options = {"split": self._split}
+        try:
+            observation, info = self._env.reset(seed=seed, options=options)
+        except EnvFault as fault:
+            raise BadValueError(
+                f"{self._env.name}: the environment broke at reset({seed=}, {options=}) while it "
+                f"was shown: {fault}"
+            ) from fault
         sessions: dict[int, list[Exchange]] = {}
         over = False
         while not over:
-            action = closed(self._player(self._env, observation, info), self._env.stop)
-            sessions.setdefault(info["session"], []).append(Exchange(observation, action))
-            observation, _, terminated, truncated, info = self._env.step(action)
+            try:
+                action = closed(self._player(self._env, observation, info), self._env.stop)
+                sessions.setdefault(info["session"], []).append(Exchange(observation, action))
+                observation, _, terminated, truncated, info = self._env.step(action)
+            except Exception as error:  # of its own code: nobody could find it again
+                error.add_note(
+                    f"{self._env.name}, task {info['task_id']}, episode seed {seed}, turn "
+                    f"{info['turn'] + 1}, while its expert played"
+                )
+                raise
             over = terminated or truncated
         if info["status"] == "env_error":
             raise BadValueError(

@@ -5,6 +5,7 @@ from itertools import pairwise
 import gymnasium as gym
 import pytest
 from helpers.chat_templates import LLAMA32, TOOL
+from helpers.guess_worlds import Guess
 from helpers.small_models import CHATML, byte_level
 
 import turngym.envs  # noqa: F401 - registers the worlds
@@ -13,7 +14,7 @@ from turngym.agents.rendering.factory import PlainRenderer, make_renderer
 from turngym.agents.scripted import closed
 from turngym.agents.warm_start.demonstrations import Demonstrator, Exchange, render
 from turngym.agents.warm_start.settings import starter_settings
-from turngym.envs.core.errors import UnknownNameError
+from turngym.envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from turngym.envs.core.registration import all_ids, find_environment
 from turngym.envs.tools.action_parsing import write_call
 
@@ -45,6 +46,36 @@ def test_the_expert_is_another_teacher(papers):
 def test_an_unknown_teacher_is_refused(papers):
     with pytest.raises(UnknownNameError, match="heuristic"):
         Demonstrator(papers, "train", 0, policy="heuristics")
+
+
+class Broken(Guess):
+    """Raises at one of its calls."""
+
+    place, error = "begin", EnvFault("no tool")
+
+    def begin(self, task, random):
+        if self.place == "begin":
+            raise self.error
+        return super().begin(task, random)
+
+    def play(self, episode, action):
+        if self.place == "play":
+            raise self.error
+        return super().play(episode, action)
+
+
+def test_what_breaks_while_it_is_shown_says_where():
+    with pytest.raises(BadValueError, match=r"Broken: .* at reset\(seed=\d+, .*dev.*: no tool"):
+        Demonstrator(Broken(), "dev", 0).dialogues()
+    faulty = Broken()
+    faulty.place, faulty.error = "play", KeyError("bug")
+    with pytest.raises(KeyError, match="bug") as caught:
+        Demonstrator(faulty, "dev", 0).dialogues()
+    episode = faulty.episode
+    assert caught.value.__notes__ == [
+        f"Broken, task {episode.task.id}, episode seed {episode.random.seed}, turn 1, while its "
+        "expert played"
+    ]
 
 
 @pytest.mark.parametrize("env_id", [i for i in all_ids() if find_environment(i).warm_start])
