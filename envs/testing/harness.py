@@ -148,7 +148,13 @@ class Lab:
         play.limit = text_env.max_turns
         for _ in range(2 * text_env.max_turns):
             action = act(env, observation, info)
-            observation, reward, terminated, truncated, info = env.step(action)
+            try:
+                observation, reward, terminated, truncated, info = env.step(action)
+            except Exception as error:  # of the environment's own code
+                where = f"task {info['task_id']}, episode seed {text_env.episode.random.seed}"
+                turn = f"turn {len(play.steps) + 1}"
+                error.add_note(f"{text_env.name}, {where}, {turn}: the action was {action!r:.1000}")
+                raise
             digest = self.digests(env) if digests else ""
             taken = (observation, reward, terminated, truncated, dict(info), digest)
             play.steps.append(TakenStep(action, *taken))

@@ -110,6 +110,19 @@ def test_instructions_and_stops_are_texts(name: str, value: object, message: str
         LAWS["texts are in the space"](lab)
 
 
+def test_an_error_of_an_environment_says_what_would_show_it_again() -> None:
+    class Careless(Guess):
+        def judge(self, episode, number):
+            raise KeyError(number)
+
+    lab = Lab(Careless, 2)
+    with pytest.raises(KeyError) as caught:
+        lab.play(lab.env, 7, lambda *_: guess(5), {"split": "dev", "task": 3})
+    assert caught.value.__notes__ == [
+        f"Careless, task dev/3, episode seed 7, turn 1: the action was {guess(5)!r}"
+    ]
+
+
 def test_an_expert_below_the_top_is_told_of_open_ends() -> None:
     class Halved(Guess):
         def judge(self, episode, number):
