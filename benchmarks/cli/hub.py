@@ -20,6 +20,7 @@ from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import name_of_folder
 from ...algos.runs.run_dir import read_json
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError
+from ...envs.utils.disk_errors import describe_disk_error
 from ...envs.utils.http import check_url
 from ...leaderboard.entries_io.files import EPISODES, MANIFEST, EntryFiles
 from ...leaderboard.schema.result import Refused
@@ -210,7 +211,10 @@ def _hub() -> Any:
 
 @contextmanager
 def _hub_errors(what: str) -> Iterator[None]:
-    """Say in one line what a hub or the way to it refused."""
+    """Say in one line what a hub or the way to it refused, or that its answer is none.
+
+    Whatever stands between (a proxy, a page that wants a login) may answer too, with anything.
+    """
     from huggingface_hub.errors import (
         HfHubHTTPError,
         HFValidationError,
@@ -229,9 +233,20 @@ def _hub_errors(what: str) -> Iterator[None]:
         ConnectionError,
         *client,
     ) as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
+        told = error
+        if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, client):
+            told = error.__cause__  # the library's own words blame the connection for every status
+        status = getattr(getattr(told, "response", None), "status_code", None)
         hint = " Log in with `hf auth login`, or set HF_TOKEN." if status in (401, 403) else ""
-        raise BadValueError(f"{what}: {str(error).splitlines()[0]}{hint}") from error
+        raise BadValueError(f"{what}: {str(told).splitlines()[0]}{hint}") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if describe_disk_error(error) is not None:
+            raise
+        line = next(iter(str(error).splitlines()), "").rstrip(".")
+        raise BadValueError(
+            f"{what}: the hub's answer cannot be used ({type(error).__name__}: {line}). Try again; "
+            "if it stays so, check HF_ENDPOINT and whether a proxy or a login page answers."
+        ) from error
 
 
 def _without_places(value: Any) -> Any:

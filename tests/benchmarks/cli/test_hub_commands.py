@@ -6,9 +6,10 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from helpers.hub_stand_in import TOKEN, Repos, serve_hub
+from helpers.hub_stand_in import TOKEN, Repos, _Hub, serve_hub
 from helpers.packaged_model import NAME, packaged
 
 from turngym.agents.models.loading import load_model, load_tokenizer
@@ -204,6 +205,62 @@ def test_a_pull_that_fails_can_be_tried_again(
     assert main(["pull", "lab/mine", "--out", "copy"]) == 0
     assert {path.name for path in Path("copy").iterdir()} == files.keys()
     assert [path.name for path in Path().iterdir()] == ["copy"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("pull", "cut short"),
+        ("pull", "a page"),
+        ("pull", "nothing"),
+        ("push", "a page"),
+        ("push", "nothing"),
+    ],
+)
+def test_an_answer_that_is_none_of_a_hub_is_one_line(
+    hub: Repos,
+    tiny_model: Path,
+    command: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hub["models", "lab/mine"] = {p.name: p.read_bytes() for p in tiny_model.iterdir()}
+    send = _Hub._send
+
+    def answer(self: Any, status: int, data: bytes, headers: dict[str, str]) -> None:
+        if said == "cut short" and self.command == "GET" and "/resolve/" in self.path:
+            data = data[:-1]
+        elif said != "cut short":
+            data = {"a page": b"<html>Log in</html>", "nothing": b"null"}[said]
+        send(self, status, data, headers)
+
+    monkeypatch.setattr(_Hub, "_send", answer)
+    words = {"pull": ["lab/mine", "--out", "copy"], "push": [str(tiny_model), "lab/x"]}[command]
+    assert main([command, *words]) == 2
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert f"error: {command} lab/" in told
+    assert "the hub's answer cannot be used" in told
+    assert not list(Path().iterdir())
+
+
+def test_a_pull_names_the_status_of_a_file_that_is_refused(
+    hub: Repos,
+    tiny_model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hub["models", "lab/mine"] = {p.name: p.read_bytes() for p in tiny_model.iterdir()}
+    send = _Hub._send
+
+    def answer(self: Any, status: int, data: bytes, headers: dict[str, str]) -> None:
+        send(self, 403 if "/resolve/" in self.path else status, data, headers)
+
+    monkeypatch.setattr(_Hub, "_send", answer)
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 2
+    told = capsys.readouterr().err.replace("\n", " ")
+    assert "403" in told
+    assert "hf auth login" in told
 
 
 def test_an_entry_goes_there_and_back_and_is_verified(
