@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,8 +74,9 @@ class TensorBoard:
             self._writer.add_scalar(key, value, step)
 
     def close(self) -> None:
-        """Flush and close."""
-        self._writer.close()
+        """Flush and close; in a folder that was removed there is nothing left to write."""
+        with suppress(FileNotFoundError):
+            self._writer.close()
 
 
 class WeightsAndBiases:

@@ -147,6 +147,23 @@ class RunDir(Closing):
                 + ". Give the same settings to resume it, or another folder to start a new run."
             )
 
+    def check_held(self) -> None:
+        """Refuse to write where the folder is another one since: a run may have begun there.
+
+        Raises:
+            DataError: The lock that this process holds is not the folder's any more.
+        """
+        try:
+            held = os.path.samestat(os.fstat(self._lock.fileno()), os.stat(self.root / "lock"))
+        except FileNotFoundError:
+            held = False
+        if not held:
+            raise DataError(
+                f"{self.root}: the folder or its file `lock` was removed, moved or replaced while "
+                "the run worked there. The run ends, and what is there now stays as it is. Start "
+                "it again; where the folder was moved, with its new name."
+            )
+
     # ------------------------------------------------------------------ metrics
 
     @property
@@ -159,13 +176,20 @@ class RunDir(Closing):
 
         Raises:
             UnknownNameError: A key is not declared.
+            DataError: As :meth:`check_held`.
         """
+        self.check_held()
         line = json.dumps({"step": step, **checked(row)})
         with self.metrics_path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
     def metrics_size(self) -> int:
-        """Return the size of ``metrics.jsonl`` in bytes; a checkpoint stores it."""
+        """Return the size of ``metrics.jsonl`` in bytes; a checkpoint stores it.
+
+        Raises:
+            DataError: As :meth:`check_held`.
+        """
+        self.check_held()
         return self.metrics_path.stat().st_size if self.metrics_path.exists() else 0
 
     def rewind_metrics(self, size: int) -> None:

@@ -123,6 +123,7 @@ class RunWriter:
         """Write the first episodes of an evaluation as text."""
         if not self._all:
             return
+        self.dir.check_held()
         path = self.root / "trajectories" / f"step-{step:06d}-{evaluation.name}.txt"
         write_evaluation(path, evaluation, renderer, self.config.transcripts)
 

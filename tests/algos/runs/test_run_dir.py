@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -167,6 +168,27 @@ def test_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Pat
         child.kill()
         child.communicate()
     RunDir(run, {"seed": 1}).close()
+
+
+@pytest.mark.parametrize("after", ["removed", "moved", "begun anew"])
+def test_nothing_is_written_where_the_folder_is_another_one_since(
+    tmp_path: Path, after: str
+) -> None:
+    root, other = tmp_path / "run", []
+    with RunDir(root, CONFIG) as run:
+        run.log(1, {"update/loss": 0.5})
+        root.rename(tmp_path / "old")
+        if after == "removed":
+            shutil.rmtree(tmp_path / "old")
+        elif after == "begun anew":
+            other = [RunDir(root, CONFIG)]
+        for write in (lambda: run.log(2, {"update/loss": 0.4}), run.metrics_size):
+            with pytest.raises(DataError, match="removed, moved or replaced"):
+                write()
+    for begun in other:
+        begun.log(1, {"update/loss": 0.7})
+        assert begun.metrics_path.read_text() == '{"step": 1, "update/loss": 0.7}\n'
+        begun.close()
 
 
 def test_metrics_are_appended_and_rewound(tmp_path: Path) -> None:

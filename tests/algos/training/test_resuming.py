@@ -243,6 +243,30 @@ def test_metrics_from_before_the_first_checkpoint_are_set_aside(
         assert len(read_metrics(tmp_path / f"earlier-{number}" / "metrics.jsonl")) == 1
 
 
+@pytest.mark.parametrize("evals", [0, 1])
+def test_a_run_whose_folder_another_one_has_begun_in_ends_and_writes_nothing_there(
+    tiny_model: Path, tmp_path: Path, evals: int
+) -> None:
+    setup, folder = config(tiny_model, checkpoint_every=1), tmp_path / "run"
+    setup = replace(setup, evals=setup.evals[:evals], eval_every=evals)
+    run(setup, tmp_path / "straight")
+    with Trainer(setup, folder) as trainer:
+        inner = trainer.train_step
+
+        def step() -> dict[str, float]:
+            row = inner()
+            if trainer.counters.step == 1:
+                folder.rename(tmp_path / "old")
+                run(setup, folder)
+            return row
+
+        trainer.train_step = step  # type: ignore[method-assign]
+        with pytest.raises(DataError, match="removed, moved or replaced"):
+            trainer.run()
+    assert numbers(folder) == numbers(tmp_path / "straight")
+    assert same(final_weights(folder), final_weights(tmp_path / "straight"))
+
+
 # ---------------------------------------------------------------- which steps are written
 
 
