@@ -15,13 +15,17 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
+import gymnasium as gym
 import httpx
 from fastapi.testclient import TestClient
+from helpers.http_servers import serve_app
 
 from turngym.agents.retrieval.batching import Batcher
 from turngym.agents.retrieval.server import RequestLimits, make_app
 from turngym.envs.core.errors import BadValueError, MissingExtraError
+from turngym.envs.core.spaces import Utf8Text
 from turngym.envs.tools.retrieval.base import Hit, Retriever
+from turngym.envs.wrappers.vector import TextVectorEnv
 
 
 class Shelf:
@@ -301,6 +305,20 @@ def test_bodies_queries_and_passages_are_bounded(shelf: Shelf) -> None:
 
         assert web.post("/retrieve", content=endless()).status_code == 413
     assert len(shelf.calls) == 1
+
+
+def test_the_longest_action_of_an_environment_is_searched(shelf: Shelf) -> None:
+    """Refused, it would end the episodes of all copies whose searches travel with it."""
+    with serve_app(make_app(shelf)) as url:
+        env = gym.make("SearchQA-v0", size="micro", retriever=url)
+        space = env.action_space
+        assert isinstance(space, Utf8Text)
+        longest = "<search>" + "a" * (space.max_chars - len("<search></search>")) + "</search>"
+        envs = TextVectorEnv(env.unwrapped, 2)  # type: ignore[arg-type]
+        envs.reset(seed=0)
+        _, _, _, _, infos = envs.step([longest, "<search> fox </search>"])
+    assert list(infos["status"]) == ["running", "running"]
+    assert max(map(len, shelf.calls[0][0])) > space.max_chars - 20
 
 
 def test_requests_under_way_are_bounded_together(shelf: Shelf) -> None:
