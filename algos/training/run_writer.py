@@ -228,7 +228,7 @@ class WrittenEpisode:
 
 def read_evaluation(path: Path) -> list[WrittenEpisode]:
     """Return the episodes of a file of :func:`write_evaluation`; nothing without the file."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     parts = text.split(_RULE + "\n")
     return [
         WrittenEpisode(

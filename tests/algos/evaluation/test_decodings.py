@@ -26,7 +26,7 @@ from turngym.algos.evaluation.result import SetScore, gain_of, rows_of, scores_a
 from turngym.algos.rollouts import EpisodeRunner
 from turngym.algos.runs.metrics import checked
 from turngym.algos.training.config import EnvConfig, EvalConfig
-from turngym.algos.training.run_writer import read_first_episode, write_evaluation
+from turngym.algos.training.run_writer import read_evaluation, read_first_episode, write_evaluation
 from turngym.algos.training.settings import TrainSettings
 from turngym.benchmarks.cli import demo, play, submit, train
 from turngym.benchmarks.cli import eval as eval_command
@@ -250,6 +250,9 @@ def test_transcripts_show_both_ways_of_each_task(tiny_model: Path, tmp_path: Pat
         assert len(told) == len(first)
         assert told[0].removeprefix(">>> ").strip() == first[0].splitlines()[0].strip()
     assert read_first_episode(tmp_path / "none.txt", "greedy") == []
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b">>> ", ">>> é".encode()[:-1], 1))  # cut within a character
+    assert len(read_evaluation(file)) == len(heads)
 
 
 def test_defaults_agree_between_the_commands() -> None:
