@@ -180,7 +180,8 @@ def _save(
         team.write(complete)
         return final
     save_policy(whole, part)
-    torch.save(learner.optimizer.state_dict(), part / OPTIMIZER)
+    with (part / OPTIMIZER).open("wb") as file:  # by a path, torch does not say why it failed
+        torch.save(learner.optimizer.state_dict(), file)
     if learner.critic is not None:
         save_file(learner.critic.state_dict(), part / CRITIC)
     _finish(part, final, counters, keep)

@@ -344,6 +344,27 @@ def test_a_write_that_was_cut_is_cleared_away(saved: Path, tiny_model: Path) -> 
     assert list(saved.glob(".part-*")) == []
 
 
+def test_an_optimiser_that_finds_no_room_says_so_and_leaves_no_half(
+    saved: Path, tiny_model: Path
+) -> None:
+    """PyTorch's own words are of its stream, and the half would keep a quota used up."""
+    resource = pytest.importorskip("resource")
+    learner, tokenizer = make(tiny_model)
+    for parameter in learner.policy.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    learner.optimizer.step()
+    room = (saved / "step-000003" / "model.safetensors").stat().st_size + 1000
+    was, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        with pytest.raises(DataError, match=r"cannot be used \(File too large"):
+            save_checkpoint(saved, learner, tokenizer, RunCounters(step=4), keep=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (was, hard))
+    assert list(saved.glob(".part-*")) == []
+    assert newest_whole(saved) == saved / "step-000003"
+
+
 def test_a_kill_while_a_step_is_written_again_leaves_a_whole_checkpoint(
     saved: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
