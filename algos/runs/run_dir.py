@@ -196,7 +196,8 @@ class RunDir(Closing):
         """Drop the lines that were written after the checkpoint.
 
         Raises:
-            DataError: The file is shorter than the checkpoint says.
+            DataError: The file is shorter than the checkpoint says, or damaged: at the end of the
+                training it would be too late.
         """
         have = self.metrics_size()
         if have < size:
@@ -207,6 +208,7 @@ class RunDir(Closing):
         if have > size:
             with self.metrics_path.open("r+b") as file:
                 file.truncate(size)
+        read_metrics(self.metrics_path)
 
     def set_aside(self) -> Path | None:
         """Move metrics and result of a run that left no checkpoint into a folder; return it.

@@ -212,6 +212,19 @@ def test_a_cut_last_line_is_tolerated_and_a_broken_one_before_it_is_not(tmp_path
             read_metrics(path)
 
 
+def test_damaged_metrics_are_an_error_before_training_goes_on(tmp_path: Path) -> None:
+    with RunDir(tmp_path, CONFIG) as run:
+        run.log(1, {"update/loss": 0.5})
+        size = run.metrics_size()
+        run.log(2, {"update/loss": 0.4})
+        text = run.metrics_path.read_text()
+        run.metrics_path.write_text(text[:size] + "\0" * 20 + text[size + 20 :])
+        run.rewind_metrics(size)
+        run.metrics_path.write_text("\0" * 20 + text[20:])
+        with pytest.raises(DataError, match=r"metrics\.jsonl, line 1: expected a JSON object"):
+            run.rewind_metrics(size)
+
+
 def test_metrics_cut_below_the_checkpoint_are_an_error(tmp_path: Path) -> None:
     with RunDir(tmp_path, CONFIG) as run:
         run.log(1, {"update/loss": 0.5})
