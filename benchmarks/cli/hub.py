@@ -233,20 +233,24 @@ def _hub_errors(what: str) -> Iterator[None]:
         ConnectionError,
         *client,
     ) as error:
-        told = error
+        cause: BaseException = error
         if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, client):
-            told = error.__cause__  # the library's own words blame the connection for every status
-        status = getattr(getattr(told, "response", None), "status_code", None)
+            cause = error.__cause__  # the library's own words blame the connection for every status
+        status = getattr(getattr(cause, "response", None), "status_code", None)
         hint = " Log in with `hf auth login`, or set HF_TOKEN." if status in (401, 403) else ""
-        raise BadValueError(f"{what}: {str(told).splitlines()[0]}{hint}") from error
+        raise BadValueError(f"{what}: {_first_line(cause)}{hint}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         if describe_disk_error(error) is not None:
             raise
-        line = next(iter(str(error).splitlines()), "").rstrip(".")
+        why = f"{type(error).__name__}: {_first_line(error).rstrip('.')}"
         raise BadValueError(
-            f"{what}: the hub's answer cannot be used ({type(error).__name__}: {line}). Try again; "
-            "if it stays so, check HF_ENDPOINT and whether a proxy or a login page answers."
+            f"{what}: the hub's answer cannot be used ({why}). Try again; if it stays so, check "
+            "HF_ENDPOINT and whether a proxy or a login page answers."
         ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _without_places(value: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 from helpers.hub_stand_in import TOKEN, Repos, _Hub, serve_hub
 from helpers.packaged_model import NAME, packaged
@@ -261,6 +262,17 @@ def test_a_pull_names_the_status_of_a_file_that_is_refused(
     told = capsys.readouterr().err.replace("\n", " ")
     assert "403" in told
     assert "hf auth login" in told
+
+
+def test_an_error_without_words_is_named(
+    hub: Repos, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "repo_info", broken)
+    assert main(["pull", "lab/mine", "--out", "copy"]) == 2
+    assert "error: pull lab/mine: ConnectionResetError" in capsys.readouterr().err
 
 
 def test_an_entry_goes_there_and_back_and_is_verified(
