@@ -124,14 +124,12 @@ def _check_credits(rule: str, credits: Any, forest: Forest, given: Iterable[Any]
 
 def _checksums(forest: Forest, annotations: Mapping[str, Sequence[Any]]) -> dict[str, int]:
     """Return a checksum of all arrays of each name."""
-    sums = dict.fromkeys((*_TURN_ARRAYS, *annotations), 0)
-    for turn in (turn for group in forest.groups for tree in group.trees for turn in tree.turns):
-        for name in _TURN_ARRAYS:
-            sums[name] = zlib.crc32(np.ascontiguousarray(getattr(turn, name)), sums[name])
-    for name, rows in annotations.items():
-        for row in rows:
-            sums[name] = zlib.crc32(np.ascontiguousarray(row), sums[name])
-    return sums
+    turns = [turn for group in forest.groups for tree in group.trees for turn in tree.turns]
+    arrays = {name: [getattr(turn, name) for turn in turns] for name in _TURN_ARRAYS}
+    return {
+        name: zlib.crc32(b"".join([np.asarray(row).tobytes() for row in rows]))
+        for name, rows in (arrays | dict(annotations)).items()
+    }
 
 
 def _check_untouched(who: str, before: dict[str, int], after: dict[str, int]) -> None:
