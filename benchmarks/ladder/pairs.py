@@ -29,12 +29,14 @@ class PairScore:
         second: Another one.
         families: Comparison at the middle size by family; the first row above or below the second.
         lent_by: Families in which another row with the same gradient stands for one of them.
+        rated_by: Families in which the runs of the two have other learning rates.
     """
 
     first: str
     second: str
     families: dict[str, Comparison]
     lent_by: frozenset[str] = frozenset()
+    rated_by: frozenset[str] = frozenset()
 
     @property
     def separated(self) -> list[str]:
@@ -45,6 +47,11 @@ class PairScore:
     def lent(self) -> bool:
         """Whether the rows are told apart only where another row's runs stand for one of them."""
         return self.tested and bool(self.separated) and self.lent_by.issuperset(self.separated)
+
+    @property
+    def rated(self) -> bool:
+        """Whether the rows are told apart only where their learning rates differ."""
+        return self.tested and bool(self.separated) and self.rated_by.issuperset(self.separated)
 
     @property
     def tested(self) -> bool:
@@ -89,6 +96,11 @@ def compare_pairs(
                 for score in scores
                 if score.stands_in(first) or score.stands_in(second)
             ),
+            frozenset(
+                score.family.name
+                for score in scores
+                if _rates(score, first) != _rates(score, second)
+            ),
         )
         for first, second in combinations(labels, 2)
     ]
@@ -107,6 +119,13 @@ def _of_pair(
         if compared is not None:
             families[name] = compared
     return families
+
+
+def _rates(score: FamilyScore, label: str) -> tuple[float, ...]:
+    """Return the learning rates of a row's runs at the middle size; empty without one."""
+    row = score.row(label)
+    rung = None if row is None else row.rung(score.middle)
+    return () if rung is None else rung.place.rates
 
 
 def _test_pair(suite: Suite, score: FamilyScore, pair: Pair) -> Contrast | None:

@@ -156,6 +156,22 @@ def test_all_pairs_are_tested_with_one_correction(ladder: Path) -> None:
 def test_the_share_of_separated_pairs_is_counted(ladder: Path, tmp_path: Path) -> None:
     text = page(ladder, out=tmp_path)
     assert "13 of 28 pairs of distinct rows (46 %; the aim is 50 %)" in text
+    assert "other learning rates" not in text.partition("## Pairs of recipes")[2]
+
+
+def test_pairs_that_only_differing_rates_set_apart_are_counted(
+    ladder: Path, tmp_path: Path
+) -> None:
+    """Trees, with a rate of their own, are set apart from all seven other rows."""
+    results = Results.read(ladder)
+    layout = fill_ladder(tmp_path / "m", results.suite, wanted)
+    for cell in results.suite.cells:
+        if cell.recipe == "treegrpo":
+            file = layout.cell_file(cell)
+            CellResult.read(file).model_copy(update={"rate": 0.002}).write(file)
+    assert "7 of them only where the two have other learning rates" in page(
+        tmp_path / "m", out=tmp_path
+    )
 
 
 def test_one_seed_decides_nothing_and_the_page_says_so(tmp_path: Path) -> None:
