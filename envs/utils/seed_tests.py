@@ -10,6 +10,8 @@ whatever the arms' own is (measured for bimodal, saturated, skewed and tied valu
 values on a coarse grid t rejects slightly too often, so an exact permutation test (sign flips of
 paired seeds, exchange of seeds between unpaired arms) must agree; and seeds that all differ by the
 same amount have no deviation, so their p-value is that of the permutation test.
+After a correction over tens of comparisons five seeds do not hold the level where runs have two
+modes, and arms of one mean but different shapes are another null (``docs/comparisons.md``).
 No test of five seeds sees what happens to one run in ten: "equivalent" says nothing about rare
 collapses.
 """
