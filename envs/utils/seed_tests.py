@@ -491,6 +491,7 @@ def _missing_seeds(test: SeedTest, adjusted_p: float, min_effect: float, show: S
     """Return how many seeds which difference needs: the least that matters, not the measured one.
 
     Where every difference matters, it is one of the measured size.
+    The number is of this comparison alone, without the correction for its family.
     """
     beyond = abs(test.difference - test.margin)
     effect = min_effect or beyond

@@ -532,6 +532,7 @@ def test_a_yardstick_of_one_comparison_says_nothing(tmp_path: Path) -> None:
     }
     assert "The A/A runs of ladder were taken over from ladder-full" in text
     assert "the least difference that matters: 2 points in every suite here. It is not" in text
+    assert "one comparison at 0.05: Holm's correction asks for about 1.6 times the seeds" in text
 
 
 def test_the_grid_of_rates_alone_has_each_loss_at_its_rate(tmp_path: Path) -> None:
