@@ -233,6 +233,12 @@ class _Seeds:
                 return f"arm {name}: {arms[name].problem}"
             if not found:
                 return f"arm {name}: nothing was measured"
+            if lost := [run.seed for run in arms[name].runs if run.seed not in found]:
+                measure, of = self.comparison.measure, len(arms[name].runs)
+                return (
+                    f"arm {name}: {len(lost)} of {of} seeds have no {measure} "
+                    f"({', '.join(map(str, lost))}): the others are no fair sample"
+                )
         if not self.paired and (self.comparison.beyond or self.comparison.worse is None):
             return "the arms have no seed in common, which this comparison needs"
         if not self.units:

@@ -209,6 +209,18 @@ def test_only_common_seeds_and_tasks_are_paired():
     assert "nothing was measured" in verdict(above(), ours, other).why
 
 
+def test_a_finished_seed_without_the_measure_is_not_left_out_in_silence():
+    """As one that never met a tool's answer has no rise of entropy behind it."""
+    ours = around("ours", 0.9)
+    lacking = ours.runs[2].model_copy(update={"values": {"return": {"task 0": 0.0}}})
+    ours = ours.model_copy(update={"runs": (*ours.runs[:2], lacking, *ours.runs[3:])})
+    finding = verdict(above(), ours, around("theirs", 0.1, wobble=OTHER))
+    assert (finding.verdict, finding.test) == ("not decided", None)
+    assert finding.why == (
+        "arm ours: 1 of 6 seeds have no success (2): the others are no fair sample"
+    )
+
+
 def test_an_arm_with_a_problem_is_not_decided():
     broken = around("theirs", 0.1).model_copy(update={"problem": "seed 2 failed: no reason"})
     finding = verdict(above(), around("ours", 0.9), broken)
