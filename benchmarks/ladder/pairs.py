@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from ...envs.utils.seed_tests import FEW_FOR_FAMILY
 from ..matrix.comparison import (
     Comparison,
     Contrast,
@@ -52,6 +53,11 @@ class PairScore:
     def rated(self) -> bool:
         """Whether the rows are told apart only where their learning rates differ."""
         return self.tested and bool(self.separated) and self.rated_by.issuperset(self.separated)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether only the number of comparisons stands in the way of telling the rows apart."""
+        return not self.separated and any(FEW_FOR_FAMILY in c.why for c in self.families.values())
 
     @property
     def tested(self) -> bool:

@@ -9,9 +9,10 @@ whatever the arms' own is (measured for bimodal, saturated, skewed and tied valu
 --null` prints the rates). Two cases need more, and :func:`decide_seeds` asks for it: with few
 values on a coarse grid t rejects slightly too often, so an exact permutation test (sign flips of
 paired seeds, exchange of seeds between unpaired arms) must agree; and seeds that all differ by the
-same amount have no deviation, so their p-value is that of the permutation test.
-After a correction over tens of comparisons five seeds do not hold the level where runs have two
-modes, and arms of one mean but different shapes are another null (``docs/comparisons.md``).
+same amount have no deviation, so their p-value is that of the permutation test. A third one is a
+family of tens of comparisons: runs of two modes come out as two complete blocks once in 4 ** n / 2
+comparisons, with a p-value that outlives any correction, so few seeds decide small families only.
+Arms of one mean but different shapes are another null (``docs/comparisons.md``).
 No test of five seeds sees what happens to one run in ten: "equivalent" says nothing about rare
 collapses.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, count, product
 from math import ceil, comb, isfinite, log2, sqrt
 from typing import Any, Literal, NamedTuple
 
@@ -37,6 +38,8 @@ POWER = 0.8
 """Probability with which a detectable effect is found."""
 MIN_SEEDS = 5
 """Fewer seeds decide nothing."""
+FEW_FOR_FAMILY = "decide in families of at most"
+"""What the reason says where only the size of the family stands in the way."""
 EXACT = 20_000
 """Permutations that are all tried; where there are more, :data:`DRAWN` random ones are."""
 DRAWN = 9_999
@@ -300,7 +303,8 @@ def decide_seeds(
     Above (or below) needs all of: at least five seeds; Student's p-value, after the correction for
     its family, at most .05; the 95 % interval beyond the margin; a measured difference of at least
     ``min_effect`` beyond the margin; and the exact permutation test at .05 two-sided. Five pairs
-    cannot reach that (2 of 32 patterns of signs are .0625): there every seed must agree.
+    cannot reach that (2 of 32 patterns of signs are .0625): there every seed must agree. And the
+    family must be no larger than the seeds carry (:func:`largest_family`).
     Equivalent needs at least five seeds and two one-sided tests at .05 within the bound. Two arms
     that are both at the floor or at the ceiling of the measure are not decided: that they are equal
     there says nothing about them.
@@ -334,11 +338,20 @@ def decide_seeds(
         return SeedDecision("not decided", edge)
     beyond = test.difference - test.margin
     doubt = _doubt(test, adjusted_p, min_effect, show)
-    if not doubt:
+    family = round(adjusted_p / test.p_value) if test.p_value else 1
+    if not doubt and family <= largest_family(test.n):
         side: Decision = "above" if beyond > 0 else "below"
         return SeedDecision(side, f"the interval lies {side} {show(test.margin)}")
     if bound is not None and test.equivalence_p is not None and test.equivalence_p <= LEVEL:
         return SeedDecision("equivalent", f"the difference lies within ±{show(bound)}")
+    if not doubt:
+        needed = next(n for n in count(test.n) if family <= largest_family(n))
+        return SeedDecision(
+            "not decided",
+            f"{test.n} seeds {FEW_FOR_FAMILY} {largest_family(test.n)} comparisons, and this one "
+            f"has {family}: equal arms of two modes differ so in one of {4**test.n // 2:,}; needs "
+            f"{needed} seeds",
+        )
     missing = _missing_seeds(test, adjusted_p, min_effect, show)
     return SeedDecision("not decided", f"{doubt}; {missing}")
 
@@ -480,6 +493,16 @@ def _doubt(test: SeedTest, adjusted_p: float, min_effect: float, show: Show) -> 
     if abs(beyond) < min_effect:
         return f"the difference is smaller than {show(min_effect)}, the least that matters"
     return ""
+
+
+def largest_family(seeds: int) -> int:
+    """Return how many comparisons, corrected together, this number of seeds can decide.
+
+    Where half of the runs learn, all seeds of one arm do and none of the other's in 2 of 4 ** n
+    comparisons of equal arms. Their differences hardly deviate then, so Student's p-value is as
+    small as one likes. In a family of this size it happens in at most 5 %.
+    """
+    return int(LEVEL * 4**seeds / 2)
 
 
 def _reachable(test: SeedTest) -> float:

@@ -49,6 +49,14 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def six(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With seeds enough for a family of all pairs."""
+    folder = tmp_path_factory.mktemp("six") / "ladder"
+    fill_ladder(folder, small_ladder("Lottery", "Rare", seeds=6), wanted)
+    return folder
+
+
 def page(*parts: Path, out: Path) -> str:
     return write_guide(parts, out / "which-algorithm.md").read_text(encoding="utf-8")
 
@@ -126,8 +134,8 @@ def test_a_packed_file_gives_the_same_page_and_its_links_lead_somewhere(
     assert "None" not in text
 
 
-def test_all_pairs_are_tested_with_one_correction(ladder: Path) -> None:
-    results = Results.read(ladder)
+def test_all_pairs_are_tested_with_one_correction(six: Path) -> None:
+    results = Results.read(six)
     scores = score_ladder(results, None, "grpo")
     labels = [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
     pairs = {(p.first, p.second): p for p in compare_pairs(results.suite, scores, labels)}
@@ -153,17 +161,19 @@ def test_all_pairs_are_tested_with_one_correction(ladder: Path) -> None:
     assert min(f.adjusted for f in found if f.adjusted is not None) == pytest.approx(tests * least)
 
 
-def test_the_share_of_separated_pairs_is_counted(ladder: Path, tmp_path: Path) -> None:
-    text = page(ladder, out=tmp_path)
+def test_the_share_of_separated_pairs_is_counted(six: Path, ladder: Path, tmp_path: Path) -> None:
+    text = page(six, out=tmp_path)
     assert "13 of 28 pairs of distinct rows (46 %; the aim is 50 %)" in text
+    assert "too few seeds" not in text
     assert "other learning rates" not in text.partition("## Pairs of recipes")[2]
+    five = page(ladder, out=tmp_path)  # 49 comparisons
+    assert "0 of 28 pairs of distinct rows (0 %; the aim is 50 %)" in five
+    assert "13 more differ as clearly, with [too few seeds](comparisons.md#is-the" in five
 
 
-def test_pairs_that_only_differing_rates_set_apart_are_counted(
-    ladder: Path, tmp_path: Path
-) -> None:
+def test_pairs_that_only_differing_rates_set_apart_are_counted(six: Path, tmp_path: Path) -> None:
     """Trees, with a rate of their own, are set apart from all seven other rows."""
-    results = Results.read(ladder)
+    results = Results.read(six)
     layout = fill_ladder(tmp_path / "m", results.suite, wanted)
     for cell in results.suite.cells:
         if cell.recipe == "treegrpo":
@@ -539,16 +549,16 @@ def test_the_grid_of_rates_alone_has_each_loss_at_its_rate(tmp_path: Path) -> No
     """Its table named the rows of all rates, and none of the losses that were compared."""
     text = page(PACKED / "ladder-stale-grid.jsonl.gz", out=tmp_path)
     assert "\n| sapo | ▲ +10.9 |\n" in text
-    assert "\n| grpo, dppo | Stale -10.8 |\n" in text
+    assert "33 more differ as clearly, with [too few seeds](comparisons.md#is-the" in text
     assert re.search(r"\n\| sapo \| grpo .* \| 100.0 / 100.0 \| 128 \| 0.001 ≠ \|\n", text)
     assert " at .001 |" not in text
 
 
-def test_pairs_that_another_row_lent_its_runs_are_counted(ladder: Path, tmp_path: Path) -> None:
-    results = Results.read(ladder)
+def test_pairs_that_another_row_lent_its_runs_are_counted(six: Path, tmp_path: Path) -> None:
+    results = Results.read(six)
     labels = [r.label for r in results.suite.recipes if r.label not in results.suite.yardsticks]
     pairs = compare_pairs(results.suite, score_ladder(results, None, "grpo"), labels)
     lent = {(pair.first, pair.second) for pair in pairs if pair.lent}
     assert ("treegrpo", "dapo") in lent  # by GRPO's runs on the lottery
     assert ("grpo", "treegrpo") not in lent
-    assert f"{len(lent)} of them only where the runs of a row" in page(ladder, out=tmp_path)
+    assert f"{len(lent)} of them only where the runs of a row" in page(six, out=tmp_path)

@@ -99,7 +99,7 @@ def test_seeds_that_are_left_when_others_failed_decide_nothing() -> None:
     some = compare_areas(SUITE, ours, theirs, OPEN, lost="1 of 6 seeds of ppo failed")
     assert some is not None
     assert some.reverse().lost == some.lost
-    assert decide_test(SUITE, some._replace(lost=""), 0.001, "grpo").verdict == "above"
+    assert decide_test(SUITE, some._replace(lost=""), 0.00005, "grpo").verdict == "above"
     found = decide_test(SUITE, some, 0.001, "grpo")
     assert (found.verdict, found.why) == ("not decided", "1 of 6 seeds of ppo failed")
     assert (found.tested, found.needs, found.test) == (False, "", some.test)

@@ -19,11 +19,13 @@ from turngym.envs.utils.seed_tests import (
     SeedTest,
     compare_seeds,
     decide_seeds,
+    largest_family,
     rank_correlation,
     seed_interval,
     seeds_needed,
     show_points,
 )
+from turngym.envs.utils.statistics import holm
 
 OURS = [0.61, 0.70, 0.58, 0.66, 0.72, 0.60]
 THEIRS = [0.52, 0.55, 0.57, 0.50, 0.61, 0.49]
@@ -294,6 +296,43 @@ def test_equal_arms_are_seldom_told_apart(shape: str, n: int, paired: bool) -> N
     assert np.mean([t.p_value <= 0.05 for t in tests]) <= 0.06
     assert np.mean([t.low95 <= 0 <= t.high95 for t in tests]) >= 0.94
     assert np.mean([decided(t, 0.0).verdict == "above" for t in tests]) <= 0.025
+
+
+def blocks(rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+    """Runs of two modes: half of them learn."""
+    return rng.choice([0.2, 0.9], size) + rng.normal(0, 0.02, size)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("n", "family"), [(5, 25), (5, 45), (7, 45)])
+def test_equal_arms_of_two_modes_are_seldom_told_apart_in_a_family(
+    n: int, family: int, paired: bool
+) -> None:
+    claims = blocks(np.random.default_rng(family), (300, family, 2, n))
+    told_apart = 0
+    for arms in claims:
+        tests = [compare_seeds(ours, theirs, paired=paired) for ours, theirs in arms]
+        adjusted = holm([test.p_value for test in tests])
+        verdicts = [
+            decide_seeds(test, p, min_effect=0.0, bound=None).verdict
+            for test, p in zip(tests, adjusted, strict=True)
+        ]
+        told_apart += verdicts.count("not decided") < family
+    assert told_apart / len(claims) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / len(claims))
+
+
+def test_few_seeds_do_not_decide_in_large_families() -> None:
+    assert [largest_family(n) for n in (5, 6, 7, 10)] == [25, 102, 409, 26214]
+    clear = compare_seeds([0.90, 0.91, 0.92, 0.90, 0.91], [0.20, 0.21, 0.22, 0.21, 0.20])
+    for comparisons, verdict in ((25, "above"), (26, "not decided")):
+        adjusted = comparisons * clear.p_value
+        assert adjusted < 0.001
+        found = decide_seeds(clear, adjusted, min_effect=0.05, bound=None)
+        assert found.verdict == verdict
+    assert found.why == (
+        "5 seeds decide in families of at most 25 comparisons, and this one has 26: equal arms of "
+        "two modes differ so in one of 512; needs 6 seeds"
+    )
 
 
 def test_arms_at_the_bound_are_seldom_equivalent() -> None:
