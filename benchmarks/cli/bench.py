@@ -34,7 +34,7 @@ GUIDE_FILE = "docs/which-algorithm.md"
 _RAY = ("executor", "ray_address", "gpus_per_worker")
 MODES: Mapping[str, tuple[str, ...]] = {
     "oracle": ("oracle", "suite", "only", "out"),
-    "suite": ("suite", "out", "workers", *_RAY, "reuse", "only", "baseline"),
+    "suite": ("suite", "seeds", "out", "workers", *_RAY, "reuse", "only", "baseline"),
     "report": ("report", "out", "baseline"),
     "pack": ("pack", "out"),
     "guide": ("guide", "out", "baseline"),
@@ -64,6 +64,9 @@ class Command:
             (the search for learning rates), ladder-edge-rates (that search beyond its grid),
             ladder-equal-rates (what of two families was the rate's), ladder-wide-rates (what of
             six was the grid's), or a suite file (.json).
+        seeds: With --suite: as many training seeds in place of the suite's own number, counted from
+            its first one; in a folder of its own (left out: runs/bench-SUITE-N-seeds), into which
+            --reuse takes what is finished.
         oracle: With a ladder: say beforehand, by tables instead of networks, which mechanism can
             show where; written beside the results, nothing is trained.
         report: Folder of a matrix, or packed results, whose report is written anew; repeatable for
@@ -90,6 +93,7 @@ class Command:
     """
 
     suite: str | None = None
+    seeds: int | None = None
     oracle: bool = False
     report: Repeated = ()
     pack: Repeated = ()
@@ -129,7 +133,8 @@ def run(command: Command) -> None:
     if command.oracle:
         ask_oracle(command, find_suite(command.suite or ""))
     elif command.suite is not None:
-        fill(command, find_suite(command.suite))
+        suite = find_suite(command.suite)
+        fill(command, suite if command.seeds is None else suite.with_seeds(command.seeds))
     elif command.report:
         parts = [Path(part) for part in command.report]
         report(parts, report_folder(parts[0], command.out), command.baseline)
@@ -170,7 +175,8 @@ def fill(command: Command, suite: Suite) -> None:
     gpus = [] if suite.device == "cpu" else visible_gpus()
     if command.executor == "process" or command.ray_address is None:
         check_gpus(suite, gpus, command.workers if command.executor == "process" else None)
-    out = Path(command.out or Path("runs") / f"bench-{suite.name}").expanduser()
+    own = "" if command.seeds is None else f"-{command.seeds}-seeds"
+    out = Path(command.out or Path("runs") / f"bench-{suite.name}{own}").expanduser()
     say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
     if command.reuse:
         for source in reuse_results(suite, out, [Path(one) for one in command.reuse]):

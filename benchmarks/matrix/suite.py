@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_serializer, model_validator
+from pydantic import Field, ValidationError, field_validator, model_serializer, model_validator
 
 from ...algos.training.settings import WarmStartSettings
 from ...envs.core.digest import digest_of
@@ -476,6 +476,23 @@ class Suite(Form):
             return all(found is None or has[kind] in found for kind, found in names.items())
 
         return [cell for cell in self.cells if fits(cell)]
+
+    def with_seeds(self, count: int) -> Suite:
+        """Return the same comparison over as many seeds, counted from its first one.
+
+        Raises:
+            BadValueError: None, or more than do not meet those of a search or of an A/A row.
+        """
+        first = self.seeds[0]
+        if count < 1:
+            raise BadValueError(f"--seeds {count}: expected at least 1.")
+        try:
+            return Suite.model_validate(
+                self.model_dump() | {"seeds": tuple(range(first, first + count))}
+            )
+        except ValidationError as error:
+            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise BadValueError(f"--seeds {count}: {why}; expected fewer.") from None
 
     def some(self, words: Sequence[str]) -> list[Cell]:
         """Select cells as :meth:`only` does, at least one.

@@ -52,6 +52,10 @@ def test_grpo_step(benchmark):
         (["--suite", "ladder", "--oracle", "--only", "row=tarl", "--only", "env=Fog"], "no cell"),
         (["--suite", "quick", "--baseline", "none"], "unknown row 'none'"),
         (["--suite", "quick", "--workers", "0"], "expected at least 1"),
+        (["--suite", "quick", "--seeds", "0"], "--seeds 0: expected at least 1"),
+        (["--suite", "standard", "--seeds", "101"], "--seeds 101: lr_search: a seed of it is"),
+        (["--suite", "ladder", "--seeds", "1001"], "shares a seed with the row that it repeats"),
+        (["--report", "nowhere", "--seeds", "7"], "--seeds does not go with bench --report"),
         (["--suite", "quick", "--gpus-per-worker", "1"], "go with --executor ray"),
         (["--report", "nowhere"], "nowhere does not exist"),
         (
@@ -123,6 +127,25 @@ def test_a_full_folder_is_only_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert "unknown row 'nobody'. Known: grpo, ppo." in said
     assert "name another one: --baseline ROW" in said
     assert not elsewhere.exists()
+
+
+def test_more_seeds_go_into_a_folder_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    suite = tiny(seeds=(5, 6))
+    suite.write(tmp_path / "own.json")
+    seven = suite.with_seeds(3)
+    assert (seven.seeds, seven.digest) == ((5, 6, 7), tiny(seeds=(5, 6, 7)).digest)
+    filled(tmp_path / "runs" / f"bench-{suite.name}", suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    filled(tmp_path / "others", seven, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
+    reuse = ["--reuse", f"runs/bench-{suite.name}", "--reuse", "others"]
+    assert main(["bench", "--suite", "own.json", "--seeds", "3", *reuse]) == 0
+    told = capsys.readouterr().out
+    old, new = len(suite.cells), len(seven.cells)
+    assert f"{old} finished cells of runs/bench-{suite.name}" in told
+    assert f"{new - old} finished cells of others; {old} were there before" in told
+    assert (tmp_path / "runs" / f"bench-{suite.name}-3-seeds" / "report.md").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(
