@@ -58,7 +58,7 @@ class RequestLimits:
 
     topk: int = 1000
     queries: int = 8192
-    query_chars: int = 100_000  # the longest action that an environment reads
+    query_chars: int = 100_000  # an environment's longest action, if nothing else is set
     passages: int = 100_000
     body_bytes: int = 32 * 2**20
     held_bytes: int = 256 * 2**20

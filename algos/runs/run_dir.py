@@ -19,6 +19,7 @@ Of several processes the first writes there, the others into folders that are de
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -155,7 +156,11 @@ class RunDir(Closing):
         """
         try:
             held = os.path.samestat(os.fstat(self._lock.fileno()), os.stat(self.root / "lock"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
+            held = False
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
             held = False
         if not held:
             raise DataError(
@@ -209,6 +214,11 @@ class RunDir(Closing):
             with self.metrics_path.open("r+b") as file:
                 file.truncate(size)
         read_metrics(self.metrics_path)
+        if size and not self.metrics_path.read_bytes().endswith(b"\n"):
+            raise DataError(
+                f"{self.metrics_path}: its last line is damaged. Restore the file, or start a new "
+                "run in another folder."
+            )
 
     def set_aside(self) -> Path | None:
         """Move metrics and result of a run that left no checkpoint into a folder; return it.
@@ -392,6 +402,9 @@ class AsideDir(RunDir):
             elif source.exists():
                 shutil.copy(source, mine)
         self.checkpoints = Path(root) / "checkpoints"
+
+    def check_held(self) -> None:
+        """Nobody else writes here."""
 
     def close(self) -> None:
         """Free the lock and delete the folder."""

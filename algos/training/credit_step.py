@@ -59,11 +59,14 @@ def assign_credit(
         given = annotate(shaped, scorer)
         _check_annotations(recipe, annotate, given, shaped)
         annotations |= given
-    annotations |= tasks.annotations(shaped)
-    before = _checksums(shaped, annotations)
+    for name, rows in tasks.annotations(shaped).items():
+        _check_rows(f"{type(tasks).__name__} gave {name!r}", rows, len(shaped.paths))
+        annotations[name] = rows
+    read = dict(annotations)
+    before = _checksums(shaped, read)
     credits = recipe.credit(shaped, annotations)
     rule = f"recipe {recipe.name!r}: {type(recipe.credit).__name__}"
-    _check_untouched(rule, before, _checksums(shaped, annotations))
+    _check_untouched(rule, before, _checksums(shaped, read))
     _check_credits(rule, credits, shaped, [*chain(*annotations.values())])
     return Credited(shaped, annotations, credits)
 

@@ -13,13 +13,15 @@ else, or where they have no seed in common, Welch's test is used.
    nothing to be compared by.
 3. A comparison that expects a difference is *reproduced* when the 95 % interval of Student's t lies
    above the margin, p <= .05 after Holm over the claim's comparisons, the measured difference
-   is at least ``min_effect`` beyond the margin, and the exact permutation test agrees (see
-   :func:`~turngym.envs.utils.seed_tests.decide_seeds`); *equivalent* when two one-sided tests at
-   .05 place it within ``min_effect`` of 0; *not reproduced* when the interval lies below the
-   margin, or below margin + ``min_effect``: the effect is absent or too small to matter.
+   is at least ``min_effect`` beyond the margin, the exact permutation test agrees, and the seeds
+   carry so many comparisons (see :func:`~turngym.envs.utils.seed_tests.decide_seeds`);
+   *equivalent* when two one-sided tests at .05 place it within ``min_effect`` of 0; *not
+   reproduced* when the interval lies below the margin, or below margin + ``min_effect``: the effect
+   is absent or too small to matter.
 4. A comparison that expects equality is *equivalent* by the same tests, and *not reproduced* when
    the interval lies outside the bound.
-5. Else *not decided*, with the number of seeds that would decide, from the measured deviation.
+5. Else *not decided*, with the number of seeds that would decide, from the measured deviation. So
+   is a comparison in which a finished seed has no value of its measure.
 
 Why these tests (rates by simulation, ``turngym claims --null``). The difference of two equal arms
 is symmetric whatever their own shape is, and there Student's t keeps its level or stays below it:
@@ -92,7 +94,9 @@ def decide(comparisons: Sequence[Comparison], arms: Mapping[str, ArmRuns]) -> tu
     for i, finding in enumerate(found):
         if finding.test is not None:
             edge = _edge(_Seeds(finding.comparison, arms))
-            verdict, why = _verdict(finding.comparison, finding.test, adjusted.get(i), edge)
+            verdict, why = _verdict(
+                finding.comparison, finding.test, adjusted.get(i), len(family), edge
+            )
             update = {"adjusted": adjusted.get(i), "verdict": verdict, "why": why}
             found[i] = finding.model_copy(update=update)
     return tuple(found)
@@ -138,7 +142,7 @@ def _measure(comparison: Comparison, arms: Mapping[str, ArmRuns]) -> Finding:
 
 
 def _verdict(
-    comparison: Comparison, test: SeedTest, adjusted: float | None, edge: str
+    comparison: Comparison, test: SeedTest, adjusted: float | None, family: int, edge: str
 ) -> tuple[Verdict, str]:
     if adjusted is None:
         return _verdict_on_equality(comparison, test, edge)
@@ -147,6 +151,7 @@ def _verdict(
         adjusted,
         min_effect=comparison.min_effect,
         bound=comparison.bound,
+        family=family if comparison.worse else 1,
         edge=edge,
         show=_SHOWN[comparison.unit],
     )

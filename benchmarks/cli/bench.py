@@ -33,7 +33,7 @@ SPEED_FILE = "benchmarks/RESULTS-speed.md"
 GUIDE_FILE = "docs/which-algorithm.md"
 _RAY = ("executor", "ray_address", "gpus_per_worker")
 MODES: Mapping[str, tuple[str, ...]] = {
-    "oracle": ("oracle", "suite", "only", "out"),
+    "oracle": ("oracle", "suite", "seeds", "only", "out"),
     "suite": ("suite", "seeds", "out", "workers", *_RAY, "reuse", "only", "baseline"),
     "report": ("report", "out", "baseline"),
     "pack": ("pack", "out"),
@@ -131,10 +131,9 @@ def run(command: Command) -> None:
     mode = next(name for name in MODES if getattr(command, name))
     refuse_others(command, f"bench --{mode}", MODES[mode])
     if command.oracle:
-        ask_oracle(command, find_suite(command.suite or ""))
+        ask_oracle(command, _asked_suite(command))
     elif command.suite is not None:
-        suite = find_suite(command.suite)
-        fill(command, suite if command.seeds is None else suite.with_seeds(command.seeds))
+        fill(command, _asked_suite(command))
     elif command.report:
         parts = [Path(part) for part in command.report]
         report(parts, report_folder(parts[0], command.out), command.baseline)
@@ -150,6 +149,18 @@ def run(command: Command) -> None:
         from ..speed.table import write_speed
 
         write_speed(Path(command.out or SPEED_FILE).expanduser(), command.only, PlainConsole())
+
+
+def _asked_suite(command: Command) -> Suite:
+    suite = find_suite(command.suite or "")
+    return suite if command.seeds is None else suite.with_seeds(command.seeds)
+
+
+def _matrix_folder(command: Command, suite: Suite) -> Path:
+    """Return the folder that was asked for, or one by the suite's name and number of seeds."""
+    usual = find_suite(command.suite or "").seeds == suite.seeds
+    own = "" if usual else f"-{len(suite.seeds)}-seeds"
+    return Path(command.out or Path("runs") / f"bench-{suite.name}{own}").expanduser()
 
 
 def fill(command: Command, suite: Suite) -> None:
@@ -175,8 +186,7 @@ def fill(command: Command, suite: Suite) -> None:
     gpus = [] if suite.device == "cpu" else visible_gpus()
     if command.executor == "process" or command.ray_address is None:
         check_gpus(suite, gpus, command.workers if command.executor == "process" else None)
-    own = "" if command.seeds is None else f"-{command.seeds}-seeds"
-    out = Path(command.out or Path("runs") / f"bench-{suite.name}{own}").expanduser()
+    out = _matrix_folder(command, suite)
     say(f"suite {suite.name} version {suite.version}: {len(cells)} cells in {out}")
     if command.reuse:
         for source in reuse_results(suite, out, [Path(one) for one in command.reuse]):
@@ -231,7 +241,7 @@ def ask_oracle(command: Command, suite: Suite) -> None:
     columns = {cell.column for cell in suite.some(command.only)}
     wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
     quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
-    out = Path(command.out or Path("runs") / f"bench-{suite.name}").expanduser()
+    out = _matrix_folder(command, suite)
     make_folder(out)
     Layout(out).claim(suite)
     path = out / ORACLE_FILE

@@ -19,8 +19,7 @@ from ...agents.models.lora import ADAPTER_SETTINGS
 from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import name_of_folder
 from ...algos.runs.run_dir import read_json
-from ...envs.core.errors import BadValueError, DataError, MissingExtraError
-from ...envs.utils.disk_errors import describe_disk_error
+from ...envs.core.errors import BadValueError, DataError, MissingExtraError, TurngymError
 from ...envs.utils.http import check_url
 from ...leaderboard.entries_io.files import EPISODES, MANIFEST, EntryFiles
 from ...leaderboard.schema.result import Refused
@@ -231,6 +230,7 @@ def _hub_errors(what: str) -> Iterator[None]:
         HFValidationError,
         LocalEntryNotFoundError,
         ConnectionError,
+        TimeoutError,
         *client,
     ) as error:
         cause: BaseException = error
@@ -239,8 +239,10 @@ def _hub_errors(what: str) -> Iterator[None]:
         status = getattr(getattr(cause, "response", None), "status_code", None)
         hint = " Log in with `hf auth login`, or set HF_TOKEN." if status in (401, 403) else ""
         raise BadValueError(f"{what}: {_first_line(cause)}{hint}") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if describe_disk_error(error) is not None:
+    except (TurngymError, UnicodeError):
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # this machine's
             raise
         why = f"{type(error).__name__}: {_first_line(error).rstrip('.')}"
         raise BadValueError(

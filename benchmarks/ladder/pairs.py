@@ -87,11 +87,12 @@ def compare_pairs(
             if test is not None:
                 tests[score.family.name, pair] = test
     adjusted = adjust_family(tests)
+    size = len(adjusted)
     found = {}
     for (name, (first, second)), test in tests.items():
         p = adjusted[name, (first, second)]
-        found[name, (first, second)] = decide_test(suite, test, p, second)
-        found[name, (second, first)] = decide_test(suite, test.reverse(), p, first)
+        found[name, (first, second)] = decide_test(suite, test, p, second, family=size)
+        found[name, (second, first)] = decide_test(suite, test.reverse(), p, first, family=size)
     return [
         PairScore(
             first,

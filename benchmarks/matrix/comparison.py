@@ -167,6 +167,7 @@ def decide_test(
     other: str,
     *,
     min_effect: float | None = None,
+    family: int = 1,
 ) -> Comparison:
     """Decide a comparison.
 
@@ -176,13 +177,20 @@ def decide_test(
         adjusted: Its p-value after Holm; None likewise.
         other: The other row.
         min_effect: Smallest difference that matters; None takes the suite's.
+        family: Comparisons that were corrected together.
     """
     if contrast is None or adjusted is None:
         return Comparison(other, None, None, "not decided", ONE_SEED)
     least = suite.min_effect if min_effect is None else min_effect
     test, edge, lost = contrast
     decision = decide_seeds(
-        test, adjusted, min_effect=least, bound=suite.equivalence, edge=edge, show=show_points
+        test,
+        adjusted,
+        min_effect=least,
+        bound=suite.equivalence,
+        family=family,
+        edge=edge,
+        show=show_points,
     )
     verdict, why = ("not decided", lost) if lost else decision
     return Comparison(other, test, adjusted, verdict, why, edge, lost)
@@ -197,7 +205,8 @@ def decide_family(
 ) -> dict[Key, Comparison]:
     """Decide all comparisons of a family with one row, after Holm; see :func:`decide_test`."""
     adjusted = adjust_family(tests)
+    size = len(adjusted)
     return {
-        key: decide_test(suite, test, adjusted.get(key), other, min_effect=min_effect)
+        key: decide_test(suite, test, adjusted.get(key), other, min_effect=min_effect, family=size)
         for key, test in tests.items()
     }

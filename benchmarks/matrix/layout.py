@@ -88,6 +88,12 @@ class Layout:
             if old.digest != suite.digest:
                 same = old.name == suite.name  # an earlier version, or one that was edited
                 keep = f"; --reuse {self.root} takes over what both have" if same else ""
+                if old.differs_in_seeds(suite):
+                    raise BadValueError(
+                        f"{self.root} contains suite {old.name!r} over {len(old.seeds)} seeds, not "
+                        f"{len(suite.seeds)}. Give --seeds {len(old.seeds)}, or another folder"
+                        f"{keep}."
+                    )
                 raise BadValueError(
                     f"{self.root} contains suite {old.name!r} version {old.version} "
                     f"({old.digest[:12]}), not {suite.name!r} version {suite.version} "

@@ -286,6 +286,12 @@ def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:
     own = part.suite
     if own.digest == suite.digest:
         return part
+    if own.differs_in_seeds(suite):
+        raise DataError(
+            f"{name} holds suite {own.name!r} over {len(own.seeds)} seeds, another part over "
+            f"{len(suite.seeds)}: only parts of one suite can be merged. Take the one into the "
+            "folder of the other: bench --suite NAME --seeds N --reuse FOLDER."
+        )
     if own.name != suite.name or own.version == suite.version:
         raise DataError(
             f"{name} holds suite {own.name!r} version {own.version} ({own.digest[:12]}), another "

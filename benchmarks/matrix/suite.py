@@ -478,21 +478,23 @@ class Suite(Form):
         return [cell for cell in self.cells if fits(cell)]
 
     def with_seeds(self, count: int) -> Suite:
-        """Return the same comparison over as many seeds, counted from its first one.
+        """Return the same comparison over as many seeds: its own, then those behind its last.
 
         Raises:
             BadValueError: None, or more than do not meet those of a search or of an A/A row.
         """
-        first = self.seeds[0]
+        more = range(max(self.seeds) + 1, max(self.seeds) + 1 + max(0, count - len(self.seeds)))
         if count < 1:
             raise BadValueError(f"--seeds {count}: expected at least 1.")
         try:
-            return Suite.model_validate(
-                self.model_dump() | {"seeds": tuple(range(first, first + count))}
-            )
+            return Suite.model_validate(self.model_dump() | {"seeds": (*self.seeds[:count], *more)})
         except ValidationError as error:
             why = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise BadValueError(f"--seeds {count}: {why}; expected fewer.") from None
+
+    def differs_in_seeds(self, other: Suite) -> bool:
+        """Return whether nothing but the seeds tells the two apart."""
+        return self.digest != other.digest == self.model_copy(update={"seeds": other.seeds}).digest
 
     def some(self, words: Sequence[str]) -> list[Cell]:
         """Select cells as :meth:`only` does, at least one.

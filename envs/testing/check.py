@@ -107,7 +107,8 @@ def check_text_env(
         except LawViolation as broken:
             raise ConformanceError(name, law, str(broken)) from broken
         except TurngymError as error:
-            detail = f"{type(error).__name__}: {error}"
+            notes = getattr(error, "__notes__", ())
+            detail = "; ".join([f"{type(error).__name__}: {error}", *notes])
             raise ConformanceError(name, law, detail) from error
         if reason is not None:
             skipped[law] = reason

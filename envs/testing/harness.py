@@ -25,7 +25,8 @@ GARBAGE = (
     "I do not know.",
     "\u6f22\u5b57 \U0001f600 \x00",
 )
-_FIRST_SEED = 11
+FIRST_SEED = 11
+"""Of the episodes that the laws play."""
 _LEAST_MOVED = 3
 """Actions that change a state from which the episode goes on, for laws about the state."""
 _MOST_EPISODES = 20
@@ -198,8 +199,8 @@ class Lab:
         Laws about the state say nothing of episodes that end with their first action.
         """
         moved = 0
-        for seed in range(_FIRST_SEED, _FIRST_SEED + _MOST_EPISODES):
-            if seed >= _FIRST_SEED + least and moved >= _LEAST_MOVED:
+        for seed in range(FIRST_SEED, FIRST_SEED + _MOST_EPISODES):
+            if seed >= FIRST_SEED + least and moved >= _LEAST_MOVED:
                 return
             play = self.play(self.make(), seed, self.mixed(seed), digests=True)
             yield seed, [step.action for step in play.steps]

@@ -289,12 +289,13 @@ def seeds_needed(
     return n
 
 
-def decide_seeds(
+def decide_seeds(  # noqa: PLR0913 - settings by name
     test: SeedTest,
     adjusted_p: float,
     *,
     min_effect: float,
     bound: float | None,
+    family: int = 1,
     edge: str = "",
     show: Show = show_plain,
 ) -> SeedDecision:
@@ -314,6 +315,7 @@ def decide_seeds(
         adjusted_p: Its p-value after Holm over the family.
         min_effect: Smallest difference beyond the margin that matters; 0 where any does.
         bound: The bound that ``test`` was given; None for no equivalence.
+        family: Comparisons of two trained arms that were corrected together.
         edge: At which end of the measure both arms are (:meth:`Edges.describe`); empty for none.
         show: How the reason writes differences and deviations: as what stands beside it does.
 
@@ -338,8 +340,8 @@ def decide_seeds(
         return SeedDecision("not decided", edge)
     beyond = test.difference - test.margin
     doubt = _doubt(test, adjusted_p, min_effect, show)
-    family = round(adjusted_p / test.p_value) if test.p_value else 1
-    if not doubt and family <= largest_family(test.n):
+    largest = largest_family(test.n)
+    if not doubt and family <= largest:
         side: Decision = "above" if beyond > 0 else "below"
         return SeedDecision(side, f"the interval lies {side} {show(test.margin)}")
     if bound is not None and test.equivalence_p is not None and test.equivalence_p <= LEVEL:
@@ -348,8 +350,8 @@ def decide_seeds(
         needed = next(n for n in count(test.n) if family <= largest_family(n))
         return SeedDecision(
             "not decided",
-            f"{test.n} seeds {FEW_FOR_FAMILY} {largest_family(test.n)} comparisons, and this one "
-            f"has {family}: equal arms of two modes differ so in one of {4**test.n // 2:,}; needs "
+            f"{test.n} seeds {FEW_FOR_FAMILY} {largest} comparisons, and this one has {family}: "
+            f"equal arms of two modes differ so in one of {4**test.n // 2:,}; needs "
             f"{needed} seeds",
         )
     missing = _missing_seeds(test, adjusted_p, min_effect, show)
@@ -500,9 +502,10 @@ def largest_family(seeds: int) -> int:
 
     Where half of the runs learn, all seeds of one arm do and none of the other's in 2 of 4 ** n
     comparisons of equal arms. Their differences hardly deviate then, so Student's p-value is as
-    small as one likes. In a family of this size it happens in at most 5 %.
+    small as one likes. In a family of this size it happens in at most 5 %. (Against a fixed number
+    one arm of two modes is on one side in 2 of 2 ** n: there the size of a family is no guard.)
     """
-    return int(LEVEL * 4**seeds / 2)
+    return 4**seeds // 40
 
 
 def _reachable(test: SeedTest) -> float:

@@ -48,9 +48,13 @@ def compare_neighbours(methods: Sequence[Method], edges: Edges) -> list[RunTest 
     Returns:
         A test per row; None for the last, and where neither side has two training runs.
     """
-    pairs = [_pair(a, b) for a, b in itertools.pairwise(methods)]
-    adjusted = iter(holm([pair.test.p_value for pair in pairs if pair is not None]))
-    tests = [None if pair is None else _finish(pair, next(adjusted), edges) for pair in pairs]
+    sides = list(itertools.pairwise(methods))
+    pairs = [_pair(above, below) for above, below in sides]
+    adjusted = holm([pair.test.p_value for pair in pairs if pair is not None])
+    left, tests = iter(adjusted), list[RunTest | None]()
+    for pair, (above, below) in zip(pairs, sides, strict=True):
+        family = len(adjusted) if above.trained and below.trained else 1
+        tests.append(None if pair is None else _finish(pair, next(left), edges, family))
     return [*tests, None][: len(methods)]
 
 
@@ -93,13 +97,14 @@ def _pair(above: Method, below: Method) -> _Pair | None:
     return _Pair(below.entry_id, ours, theirs, test, by_seed)
 
 
-def _finish(pair: _Pair, adjusted_p: float, edges: Edges) -> RunTest:
+def _finish(pair: _Pair, adjusted_p: float, edges: Edges, family: int = 1) -> RunTest:
     test = pair.test
     decision = decide_seeds(
         test,
         adjusted_p,
         min_effect=0.0,
         bound=None,
+        family=family,
         edge=edges.describe(pair.ours, pair.theirs),
         show=show_points,
     )

@@ -205,6 +205,17 @@ def test_a_credit_rule_that_changes_what_it_is_given_is_named(name: str) -> None
         credited(annotators=(annotator,), credit=careless)
 
 
+def test_annotations_of_a_task_source_are_arrays() -> None:
+    class Ragged(OrderedTasks):
+        def annotations(self, forest: Forest) -> dict[str, Any]:
+            return {"seen": [[0.1, [0.2]]] * len(forest.paths)}
+
+    made = make_recipe("grpo", {"loss.kl.coef": 0.0})
+    scorer: Any = object()
+    with pytest.raises(TypeError, match="Ragged gave 'seen' for path 0 as"):
+        assign_credit(made, single_turns([1.0, 0.0], [0.5], n=2), scorer, Ragged(0, "train", 10))
+
+
 def test_a_shaper_that_changes_what_it_is_given_is_named() -> None:
     with pytest.raises(BadValueError, match="'grpo': a shaper changed 'rewards' in place"):
         credited(shapers=(CarelessShaper(name="rewards"),))

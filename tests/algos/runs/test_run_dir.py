@@ -170,7 +170,7 @@ def test_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Pat
     RunDir(run, {"seed": 1}).close()
 
 
-@pytest.mark.parametrize("after", ["removed", "moved", "begun anew"])
+@pytest.mark.parametrize("after", ["removed", "moved", "begun anew", "a file"])
 def test_nothing_is_written_where_the_folder_is_another_one_since(
     tmp_path: Path, after: str
 ) -> None:
@@ -180,6 +180,8 @@ def test_nothing_is_written_where_the_folder_is_another_one_since(
         root.rename(tmp_path / "old")
         if after == "removed":
             shutil.rmtree(tmp_path / "old")
+        elif after == "a file":
+            root.write_text("")
         elif after == "begun anew":
             other = [RunDir(root, CONFIG)]
         for write in (lambda: run.log(2, {"update/loss": 0.4}), run.metrics_size):
@@ -222,6 +224,9 @@ def test_damaged_metrics_are_an_error_before_training_goes_on(tmp_path: Path) ->
         run.rewind_metrics(size)
         run.metrics_path.write_text("\0" * 20 + text[20:])
         with pytest.raises(DataError, match=r"metrics\.jsonl, line 1: expected a JSON object"):
+            run.rewind_metrics(size)
+        run.metrics_path.write_text(text[: size - 20] + "\0" * 20)
+        with pytest.raises(DataError, match="its last line is damaged"):
             run.rewind_metrics(size)
 
 

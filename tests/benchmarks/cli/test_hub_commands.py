@@ -16,7 +16,9 @@ from helpers.packaged_model import NAME, packaged
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.models.lora import LoraSettings, with_lora
 from turngym.algos.training.policy_files import save_policy
+from turngym.benchmarks.cli.hub import _hub_errors
 from turngym.benchmarks.cli.main import main
+from turngym.envs.core.errors import BadValueError
 
 
 @pytest.fixture
@@ -243,6 +245,30 @@ def test_an_answer_that_is_none_of_a_hub_is_one_line(
     assert f"error: {command} lab/" in told
     assert "the hub's answer cannot be used" in told
     assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(2, "No such file or directory", "model.safetensors"),
+        OSError(24, "Too many open files"),
+        UnicodeEncodeError("ascii", "é", 0, 1, "ordinal not in range"),
+        BadValueError("of our own"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_this_machine_refuses_is_not_blamed_on_the_hub(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught, _hub_errors("push"):
+        raise error
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError("timed out"), AttributeError("'int' object has no attribute 'replace'")]
+)
+def test_an_error_of_the_way_to_a_hub_is_one_line(error: Exception) -> None:
+    with pytest.raises(BadValueError, match=f"^push: .*{error}"), _hub_errors("push"):
+        raise error
 
 
 def test_a_pull_names_the_status_of_a_file_that_is_refused(

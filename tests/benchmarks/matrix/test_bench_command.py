@@ -69,7 +69,10 @@ def test_grpo_step(benchmark):
         (["--pack", "nowhere", "--baseline", "ppo"], "takes --out."),
         (["--guide", "nowhere", "--ray-address", "auto"], "--ray-address does not go with"),
         (["--speed", "--baseline", "ppo"], "--baseline does not go with bench --speed"),
-        (["--suite", "ladder", "--oracle", "--workers", "2"], "takes --suite, --out and --only."),
+        (
+            ["--suite", "ladder", "--oracle", "--workers", "2"],
+            "takes --suite, --seeds, --out and --only.",
+        ),
         (["--suite", "ladder", "--oracle", "--reuse", "x"], "--reuse does not go with"),
         (["--pack", "nowhere", "--report", "nowhere"], "give one of"),
         (["--pack", "nowhere", "--out", "a.jsonl"], "nowhere does not exist"),
@@ -137,6 +140,8 @@ def test_more_seeds_go_into_a_folder_of_their_own(
     suite.write(tmp_path / "own.json")
     seven = suite.with_seeds(3)
     assert (seven.seeds, seven.digest) == ((5, 6, 7), tiny(seeds=(5, 6, 7)).digest)
+    assert tiny(seeds=(7, 3)).with_seeds(4).seeds == (7, 3, 8, 9)
+    assert tiny(seeds=(7, 3)).with_seeds(1).seeds == (7,)
     filled(tmp_path / "runs" / f"bench-{suite.name}", suite, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
     filled(tmp_path / "others", seven, lambda cell: [[1.0, 0.0, 0.0, 0.0]])
     reuse = ["--reuse", f"runs/bench-{suite.name}", "--reuse", "others"]
@@ -146,6 +151,14 @@ def test_more_seeds_go_into_a_folder_of_their_own(
     assert f"{old} finished cells of runs/bench-{suite.name}" in told
     assert f"{new - old} finished cells of others; {old} were there before" in told
     assert (tmp_path / "runs" / f"bench-{suite.name}-3-seeds" / "report.md").exists()
+    assert main(["bench", "--suite", "own.json", "--seeds", "2"]) == 0  # its own number
+    assert f"{old} were there before" in capsys.readouterr().out
+    words = ["bench", "--suite", "own.json", "--out", "others"]
+    assert main(words) == REFUSED
+    assert "over 3 seeds, not 2. Give --seeds 3" in capsys.readouterr().err.replace("\n", " ")
+    parts = [f"--report=runs/bench-{suite.name}", "--report=others"]
+    assert main(["bench", *parts, "--out", "both"]) == REFUSED
+    assert "over 3 seeds, another part over 2" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(

@@ -122,6 +122,13 @@ def test_an_error_of_an_environment_says_what_would_show_it_again() -> None:
         f"Careless, task dev/3, episode seed 7, turn 1: the action was {guess(5)!r}"
     ]
 
+    class Refusing(Guess):
+        def judge(self, episode, number):
+            raise BadValueError("own words")
+
+    with pytest.raises(ConformanceError, match=r"own words; Refusing, task .*the action was"):
+        check_text_env(Refusing)
+
 
 def test_an_expert_below_the_top_is_told_of_open_ends() -> None:
     class Halved(Guess):
