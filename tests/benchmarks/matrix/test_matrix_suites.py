@@ -21,7 +21,7 @@ from turngym.envs.core.registration import all_ids, find_environment
 
 DIGESTS = {
     "quick": (4, "64bacae29606769d8f51d810eda8c035"),
-    "standard": (4, "15e2dd73d47202c13943817706405540"),
+    "standard": (5, "f182862e0b9de5f51ff7a80a99f4daae"),
     "lm": (7, "2622c34b82b4d98b331175f86ff5266c"),
     "full": (4, "2994fe028dceb22f404a5f744dd7c819"),
 }
