@@ -90,9 +90,9 @@ class Layout:
                 keep = f"; --reuse {self.root} takes over what both have" if same else ""
                 if old.differs_in_seeds(suite):
                     raise BadValueError(
-                        f"{self.root} contains suite {old.name!r} over {len(old.seeds)} seeds, not "
-                        f"{len(suite.seeds)}. Give --seeds {len(old.seeds)}, or another folder"
-                        f"{keep}."
+                        f"{self.root} contains suite {old.name!r} with another number of seeds: "
+                        f"{len(old.seeds)}, not {len(suite.seeds)}. Give --seeds {len(old.seeds)}, "
+                        f"or another folder{keep}."
                     )
                 raise BadValueError(
                     f"{self.root} contains suite {old.name!r} version {old.version} "

@@ -288,9 +288,9 @@ def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:
         return part
     if own.differs_in_seeds(suite):
         raise DataError(
-            f"{name} holds suite {own.name!r} over {len(own.seeds)} seeds, another part over "
-            f"{len(suite.seeds)}: only parts of one suite can be merged. Take the one into the "
-            "folder of the other: bench --suite NAME --seeds N --reuse FOLDER."
+            f"{name} holds suite {own.name!r} with another number of seeds than another part, "
+            f"{len(own.seeds)} and {len(suite.seeds)}: only parts of one suite can be merged. Take "
+            "the one into the folder of the other: bench --suite NAME --seeds N --reuse FOLDER."
         )
     if own.name != suite.name or own.version == suite.version:
         raise DataError(

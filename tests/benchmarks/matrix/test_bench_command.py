@@ -155,10 +155,12 @@ def test_more_seeds_go_into_a_folder_of_their_own(
     assert f"{old} were there before" in capsys.readouterr().out
     words = ["bench", "--suite", "own.json", "--out", "others"]
     assert main(words) == REFUSED
-    assert "over 3 seeds, not 2. Give --seeds 3" in capsys.readouterr().err.replace("\n", " ")
+    assert "seeds: 3, not 2. Give --seeds 3" in capsys.readouterr().err.replace("\n", " ")
     parts = [f"--report=runs/bench-{suite.name}", "--report=others"]
     assert main(["bench", *parts, "--out", "both"]) == REFUSED
-    assert "over 3 seeds, another part over 2" in capsys.readouterr().err.replace("\n", " ")
+    assert "number of seeds than another part, 3 and 2" in capsys.readouterr().err.replace(
+        "\n", " "
+    )
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(

@@ -159,10 +159,13 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 def test_another_suite_is_refused(tmp_path: Path) -> None:
     filled(tmp_path, tiny(), lambda cell: None)
-    other = tiny(seeds=(0, 1))
-    with pytest.raises(BadValueError, match="contains suite 'tiny' version 1") as edited:
-        run_matrix(other, tmp_path, Pretender(other, Layout(tmp_path), lambda job: None), Quiet())
-    assert f"--reuse {tmp_path} takes over" in str(edited.value)
+    edits = {"seeds: 1, not 2. Give --seeds 1": tiny(seeds=(0, 1)), "version 1": tiny(trials=1)}
+    for difference, other in edits.items():
+        with pytest.raises(BadValueError, match=f"contains suite 'tiny' .*{difference}") as edited:
+            run_matrix(
+                other, tmp_path, Pretender(other, Layout(tmp_path), lambda job: None), Quiet()
+            )
+        assert f"--reuse {tmp_path} takes over" in str(edited.value)
     stranger = tiny().model_copy(update={"name": "another"})
     with pytest.raises(BadValueError, match=r"Choose another folder\.$"):
         run_matrix(
