@@ -18,10 +18,10 @@ from gymnasium.utils.env_checker import check_env
 
 from ..core.errors import TurngymError
 from ..core.fork import fork
-from .harness import Lab, LawViolation, describe_difference
+from .harness import FIRST_SEED, Lab, LawViolation, describe_difference
 
 _ALLOWED_WARNINGS = ("No render fps was declared",)
-_SEEDS = (11, 12, 13)
+_SEEDS = tuple(range(FIRST_SEED, FIRST_SEED + 3))
 
 
 def gymnasium_check(lab: Lab) -> None:
