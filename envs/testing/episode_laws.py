@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.digest import digest_of
 from ..core.env import Policy, TextEnv
-from ..core.episode import Info
+from ..core.episode import GoldAnswer, Info
 from ..core.errors import EnvFault
 from ..core.tasks import Task
 from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
@@ -100,6 +100,21 @@ def answer_is_hidden(lab: Lab) -> str | None:
                     f"task {task.id!r}: the secret {secret!r} stands in the first prompt"
                 )
     return None if count else "the environment names no secrets"
+
+
+def accepted_answers_are_given(lab: Lab) -> None:
+    """With ``has_gold`` every task has accepted answers, all behind the same opener."""
+    if not lab.text_env.has_gold:
+        return
+    for task in lab.tasks(lab.text_env):
+        lab.env.reset(seed=1, options=_reset_options(task))
+        given = list(lab.text_env.gold_answers(lab.text_env.episode))
+        odd = [answer for answer in given if not isinstance(answer, GoldAnswer)]
+        if odd or len({answer.opener for answer in given}) != 1:
+            raise LawViolation(
+                f"task {task.id!r}: gold_answers returns {given!r:.200}; expected GoldAnswer, at "
+                "least one, all with the same opener, as has_gold says"
+            )
 
 
 def no_step_after_the_end(lab: Lab) -> None:

@@ -22,6 +22,8 @@ from .harness import FIRST_SEED, Lab, LawViolation, describe_difference
 
 _ALLOWED_WARNINGS = ("No render fps was declared",)
 _SEEDS = tuple(range(FIRST_SEED, FIRST_SEED + 3))
+_STREAMS = 3
+"""Other random streams that an action is tried with."""
 
 
 def gymnasium_check(lab: Lab) -> None:
@@ -136,6 +138,33 @@ def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]
                 raise LawViolation(f"turn {turn}: a step of the original changed the fork's state")
         if lab.inner(fork(env)).np_random is lab.inner(env).np_random:
             raise LawViolation("the fork draws from the original's generator")
+
+
+def luck_is_declared(lab: Lab) -> None:
+    """Without ``chance``, an action brings the same with every random stream, ``noise`` aside."""
+    if lab.text_env.chance:
+        return
+    for seed, moves in lab.moving_episodes(2):
+        env = lab.make()
+        env.reset(seed=seed)
+        for turn, move in enumerate(moves, start=1):
+            twins = [fork(env) for _ in range(_STREAMS)]
+            here = _without_noise(env.step(move)), lab.inner(env).state_digest()
+            for key, twin in enumerate(twins):
+                lab.inner(twin).redraw(key)
+                there = _without_noise(twin.step(move)), lab.inner(twin).state_digest()
+                if there != here:
+                    raise LawViolation(
+                        f"turn {turn}: {move!r} brings {here[0]!r}, and with another random stream "
+                        f"{there[0]!r}; where what an action brings is drawn, set chance = True, "
+                        "or rollouts give all forks of a state one luck"
+                    )
+
+
+def _without_noise(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    observation, _, terminated, truncated, info = answer
+    terms = {name: value for name, value in info["reward_terms"].items() if name != "noise"}
+    return observation, terms, terminated, truncated
 
 
 def pickles_mid_episode(lab: Lab) -> None:

@@ -349,6 +349,21 @@ class Breaking(Guess):
         raise EnvFault("the tool is broken")
 
 
+class Undeclared(Guess):
+    chance = False
+
+
+class Unopened(Guess):
+    has_gold = True
+
+    def gold_answers(self, episode):
+        return (str(episode.state.secret.number),)
+
+
+class Unanswered(Guess):
+    has_gold = True
+
+
 BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("gymnasium's own check", Reusing),
     ("info is complete and typed", Untyped),
@@ -373,6 +388,9 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("fork then act equals act", HastyFork),
     ("fork then act equals act", SelfFork),
     ("fork then act equals act", badly_wrapped),
+    ("luck is declared", Undeclared),
+    ("accepted answers are given", Unopened),
+    ("accepted answers are given", Unanswered),
     ("pickles mid-episode", Unpicklable),
     ("pickles mid-episode", Forgetful),
     ("pickles mid-episode", HastyForgetful),

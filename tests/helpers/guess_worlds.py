@@ -49,6 +49,7 @@ class Guess(TextEnv[Guessing, Secret]):
     instructions = "Guess my number. Write <guess> number </guess>.\n"
     grammar = TagGrammar({"guess": "number"})
     stop = grammar.stop
+    chance = True
 
     def __init__(
         self, *, size: str = "micro", max_turns: int = 12, render_mode: str | None = None
