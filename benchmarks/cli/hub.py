@@ -54,7 +54,8 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
         model: Where the source is no entry, the model folder that it stands for.
 
     Raises:
-        DataError: The entry is none, or the model folder holds no safetensors.
+        DataError: The entry is none, the model folder holds no safetensors, or a run's newest
+            checkpoint is damaged.
     """
     if (source / MANIFEST).is_file():
         try:
@@ -71,6 +72,13 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
     if ADAPTER_SETTINGS in found:
         _name_base(found, source, model)
     if model.parent.parent == source and (source / "config.json").is_file():
+        from ...algos.training.checkpoint import checkpoints
+
+        if model in (steps := checkpoints(model.parent)) and steps[-1] != model:
+            raise DataError(
+                f"push {source}: checkpoint {steps[-1].name} is damaged, and the run's "
+                f"scores are of it. Restore it, or push {model} without them."
+            )
         config = _without_places(read_json(source / "config.json"))
         found["run/config.json"] = json.dumps(config, indent=2).encode()
         found |= {f"run/{name}": source / name for name in OF_RUN if (source / name).is_file()}

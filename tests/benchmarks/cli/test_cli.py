@@ -360,8 +360,13 @@ def test_agents_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     ],
 )
 def test_bad_input_is_one_clear_line(
-    words: list[str], nearest: str, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    nearest: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert nearest in refused(words, capsys)
 
 

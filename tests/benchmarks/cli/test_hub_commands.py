@@ -110,6 +110,22 @@ def test_a_run_s_model_goes_there_and_back(
     assert main(["pull", "lab/mine", "--out", "copy"]) == 2  # never over what is there
 
 
+def test_an_older_checkpoint_is_not_sent_beside_the_newest_scores(
+    hub: Repos,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = make_run(tiny_model)
+    whole = run / "checkpoints" / "step-000002"
+    (run / "checkpoints" / "step-000004").mkdir()  # damaged
+    monkeypatch.setattr("turngym.benchmarks.cli.push.model_path", lambda *_, **__: str(whole))
+    assert main(["push", str(run), "lab/mine"]) == 2
+    assert "checkpoint step-000004 is damaged" in capsys.readouterr().err
+    assert main(["push", str(whole), "lab/mine"]) == 0
+    assert not any(name.startswith("run/") for name in hub["models", "lab/mine"])
+
+
 def test_adapters_go_there_without_paths_and_are_found_again(
     hub: Repos,
     tiny_model: Path,
