@@ -121,7 +121,7 @@ class HfForward:
         _refuse_unfit(model)
         _refuse_changing_rotation(model, max_context)
         own = model if owned else _copied(model, dtype, device)
-        self._model = own.to(device, dtype).eval().requires_grad_(False)  # a weight at a time
+        self._model = _placed(own, dtype, device).eval().requires_grad_(False)
         if getattr(self._model, "_supports_sdpa", False):
             self._model.set_attn_implementation("sdpa")
         else:
@@ -310,6 +310,22 @@ def _copied(model: Any, dtype: torch.dtype, device: torch.device | None) -> Any:
         return weight.detach().to(weight.device if device is None else device, to, copy=True)
 
     return copy_modules(model, part)
+
+
+def _placed(model: Any, dtype: torch.dtype, device: torch.device | None) -> Any:
+    """Return the model in its format and place, a weight at a time.
+
+    What it has worked out by itself, such as the frequencies of rotary angles, keeps its format, as
+    where transformers loads it: rounded ones turn a token at position 1,000 by other angles.
+    """
+    stored = model.state_dict().keys()
+    exact = {name: b for name, b in model.named_buffers() if name not in stored}
+    model.to(device, dtype)
+    place = next(model.parameters()).device
+    for name, buffer in exact.items():
+        owner, _, last = name.rpartition(".")
+        setattr(model.get_submodule(owner), last, buffer.to(place))
+    return model
 
 
 def _windows(model: Any, max_context: int) -> dict[str, int | None]:

@@ -48,6 +48,17 @@ def test_windows_shorter_than_the_context_give_the_models_own_numbers(family: st
         np.testing.assert_allclose(again.logprobs, logprobs, atol=2e-5)
 
 
+def test_half_precision_rounds_weights_and_no_rotary_angles() -> None:
+    net = model("Gemma", head_dim=8, max_position_embeddings=1600)
+    ids = np.random.default_rng(0).integers(2, 400, 1500)
+    done = ask(engine(net, dtype="bfloat16"), request(ids, temperature=0.0, max_tokens=1))[0]
+    for weight in net.parameters():  # as transformers loads it in bfloat16
+        weight.data = weight.data.bfloat16()
+    logprobs, entropies = teacher(net, ids, done.ids)
+    np.testing.assert_allclose(done.logprobs, logprobs, atol=1e-3)
+    np.testing.assert_allclose(done.entropies, entropies, atol=1e-3)
+
+
 def adapted(family: str = "Qwen2", seed: int = 0, **more: Any) -> Any:
     net = with_lora(model(family, **more), LoraSettings(rank=4), seed=seed)
     shake(net)
