@@ -184,7 +184,7 @@ class Draws:
             if not expected.isfinite().all():  # tokens that the model rules out: 0 * -inf is 0
                 expected = torch.linalg.vecdot(probs, logits.nan_to_num(neginf=0.0))
         entropies = (log_total - expected).clamp_(0.0)
-        tokens = _invert(_cut(probs, *cut) if cut else probs, uniform)
+        tokens = _invert(_cut(probs, logits, *cut) if cut else probs, uniform)
         if (temperature == 0).any():
             tokens = torch.where(greedy, logits.argmax(-1), tokens)
         logprobs = logits.gather(-1, tokens[:, None])[:, 0] - log_total
@@ -293,12 +293,20 @@ def _first_above(masses: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Ten
 
 
 def _cut(
-    probs: torch.Tensor, rows: torch.Tensor, keep_k: torch.Tensor, top_p: torch.Tensor
+    probs: torch.Tensor,
+    logits: torch.Tensor,
+    rows: torch.Tensor,
+    keep_k: torch.Tensor,
+    top_p: torch.Tensor,
 ) -> torch.Tensor:
-    """Zero the mass outside top-k and the nucleus in the rows that ask for it."""
+    """Zero the mass outside top-k and the nucleus in the rows that ask for it.
+
+    The logits tell which tokens are likelier, also where a high temperature makes masses equal.
+    """
     sub = probs[rows]
     size = sub.shape[-1]
-    ordered, order = sub.sort(dim=-1, descending=True, stable=True)
+    order = logits[rows].argsort(dim=-1, descending=True, stable=True)
+    ordered = sub.gather(-1, order)
     rank = torch.arange(size, device=probs.device)
     ordered = ordered.masked_fill(rank >= keep_k[:, None], 0.0)
     mass = ordered.sum(-1, keepdim=True)

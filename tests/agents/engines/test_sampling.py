@@ -95,6 +95,13 @@ def test_cuts_keep_the_likeliest_and_report_the_full_distribution(
     np.testing.assert_allclose(drawn.logprobs, np.log(probs)[drawn.tokens], atol=1e-5)
 
 
+@pytest.mark.parametrize("temperature", [1.0, 1e9, 1e30])
+def test_the_likeliest_are_kept_at_any_temperature(temperature: float) -> None:
+    logits = torch.tensor([0.0, 1.0, -1.0, 2.0, 0.5])
+    drawn = draw(logits.expand(50, -1), knobs(50, temperature, top_k=2), grid(50))
+    assert set(drawn.tokens.tolist()) == {1, 3}
+
+
 def test_greedy_rows_take_the_maximum_and_report_the_model_s_own_numbers() -> None:
     logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
     heat = np.array([0, 1], np.float32)
