@@ -103,6 +103,13 @@ class Request:
     seed: int
     cache: int | None = None
 
+    def __post_init__(self) -> None:
+        if type(self.seed) is int:
+            return
+        if not _is_number(self.seed, int):
+            raise BadValueError(f"Request.seed is {self.seed!r}; expected an integer.")
+        object.__setattr__(self, "seed", int(self.seed))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from turngym.agents.engines.base import Completion, Request, Sampling, check_request, sample
+from turngym.agents.engines.sampling import uniforms
 from turngym.envs.core.errors import BadValueError
 
 
@@ -37,6 +38,18 @@ def test_numbers_of_numpy_and_lists_of_stop_strings_are_taken() -> None:
     assert Sampling(**given).stop == ("</answer>", "\n")
     wanted = Sampling(max_tokens=3, temperature=0.5, stop=tuple(stop))
     assert hash(Sampling(**given)) == hash(wanted)
+
+
+def test_a_seed_of_numpy_is_that_number_and_anything_but_an_integer_is_refused() -> None:
+    drawn = [
+        uniforms(Request(ids=[1], sampling=Sampling(max_tokens=2), seed=seed).seed, 3).tolist()
+        for seed in (np.int64(7), np.uint32(7), 7)
+    ]
+    assert drawn[0] == drawn[1] == drawn[2]
+    wrong: Any
+    for wrong in (1.5, "7", None, True):
+        with pytest.raises(BadValueError, match=r"Request\.seed is .* expected an integer"):
+            Request(ids=[1], sampling=Sampling(max_tokens=2), seed=wrong)
 
 
 @pytest.mark.parametrize("ids", [[3.7], [3, 4.0], np.array([3.0]), ["3"], [2**64], [[3]]])
