@@ -292,9 +292,11 @@ class Models:
         Returns:
             Log-probabilities, entropies and values.
         """
+        # where logits are no plain layer on them, the states are computed once more
+        shared = values and self.critic is not None and self.critic.kind == "shared"
 
         def work() -> tuple[Tensor, Tensor, Tensor | None]:
-            states = self.tokens.hidden(batch) if self.tokens.separable else None
+            states = self.tokens.hidden(batch) if self.tokens.separable or shared else None
             scores = self.tokens.score(batch, states)
             return *scores, self._critic_at(batch, states, batch.before) if values else None
 

@@ -122,6 +122,13 @@ def test_loss_and_gradients(family: str, critic: Any) -> None:
 
 
 @pytest.mark.parametrize("critic", ["own", "shared"])
+def test_a_model_that_is_run_whole_for_its_logits_may_have_a_critic(critic: Any) -> None:
+    one, whole = (learner(everything(), family="llama", critic=critic) for _ in range(2))
+    whole.models.tokens.separable = False  # as of one that scales or caps its logits
+    assert_same_update(one, whole, branching(5))
+
+
+@pytest.mark.parametrize("critic", ["own", "shared"])
 def test_loss_and_gradients_of_paths_that_went_the_same_way(critic: Any) -> None:
     chosen = chains(seed=2, groups=2, chains=2)
     twice = Forest.of([replace(g, trees=g.trees * 3) for g in chosen.groups])
