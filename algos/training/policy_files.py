@@ -9,6 +9,7 @@ from typing import Any
 from safetensors.torch import load_file
 
 from ...agents.models.licences import keep_licences_of
+from ...agents.models.loading import load_model
 from ...agents.models.lora import has_adapters
 from ...agents.models.progress_bars import without_progress_bars
 from ...envs.core.errors import DataError
@@ -90,6 +91,9 @@ def load_policy_weights(path: Path, policy: Any) -> None:
     weights = {}
     for name in names:
         weights.update(load_file(path / name))
+    if weights.keys() - policy.state_dict().keys():
+        # transformers gives weights of some architectures other names in files: it reads them back
+        weights = load_model(path, dtype="stored", device="cpu").state_dict()
     missing, unexpected = policy.load_state_dict(weights, strict=False)
     # Tied weights are stored once; everything else must be there.
     absent = set(missing) - set(policy.all_tied_weights_keys)
