@@ -59,15 +59,29 @@ def env_config(env: str, options: EnvOptions) -> EnvConfig:
     return EnvConfig(id=env, settings=settings)
 
 
-def file_sets(env: EnvConfig, words: tuple[str, ...], n: int) -> tuple[EvalConfig, ...]:
+def file_sets(
+    env: EnvConfig, words: tuple[str, ...], n: int, split: str | None = None
+) -> tuple[EvalConfig, ...]:
     """Return evaluation sets from ``name=file`` words, with the environment's other settings.
 
     ``weights`` are left out: they mix the sets that are trained on.
 
+    Args:
+        env: The environment.
+        words: The words.
+        n: Tasks of each set.
+        split: A split that was asked for too, with its option.
+
     Raises:
-        BadValueError: The environment has nothing of the user's own to search in.
+        BadValueError: The environment has nothing of the user's own to search in; a split as well.
         DataError: A file that does not exist.
     """
+    if words and split:
+        raise BadValueError(
+            f"{split}: does not go with --eval-data, whose files are scored in place of a split (a "
+            "folder's last one). Leave one of them out; another split of a folder is a file of it, "
+            "as in --eval-data NAME=FOLDER/train.jsonl."
+        )
     if words and not any(name in env.settings for name in _SEARCHED):
         raise BadValueError(
             "--eval-data: needs what is searched for the answers: --corpus or --env.retriever (for "

@@ -98,7 +98,7 @@ class Command:
         warm: What agents that are models imitate first.
         env: Id of the environment; `turngym envs` lists them.
         env_options: Settings of the environment.
-        split: Split of the tasks.
+        split: Split of the tasks; left out: dev.
         n: Number of tasks.
         per_task: Score every task of ScienceWorld on its own, n variations each, beside published
             scores (which are of 10 variations of the split test).
@@ -132,7 +132,7 @@ class Command:
     warm: Warmth = field(default_factory=WarmStartOptions)
     env: str = "SearchQA-v0"
     env_options: Environment = field(default_factory=EnvOptions)
-    split: str = "dev"
+    split: str | None = None
     n: int = TASKS
     per_task: bool = False
     published: tuple[Literal["paper", "gpt-4", "gpt-3.5"], ...] | None = None
@@ -229,22 +229,23 @@ def _show_tasks(by_task: Mapping[str, Sequence[Evaluation]], published: Sequence
 
 def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
     """Return the environment, and the sets of its tasks that are scored."""
-    env = env_config(command.env, command.env_options)
+    env, split = env_config(command.env, command.env_options), command.split or "dev"
     if not command.eval_data:  # files of the user's own are no world with a size
         env = fitting_size(env, _made_for(command), reporter())
     if command.per_task:
         if command.eval_data:
             raise BadValueError("--per-task: ScienceWorld has no question files; no --eval-data.")
-        return env, task_sets(env, command.split, command.n)
+        return env, task_sets(env, split, command.n)
     if command.published is not None:
         raise BadValueError("--published: goes with --per-task, whose tables it chooses.")
     if command.eval_data:
-        return env, file_sets(env, command.eval_data, command.n)
+        asked = command.split and f"--split {command.split}"
+        return env, file_sets(env, command.eval_data, command.n, asked)
     sizes = text_env(env.prototype).source.sizes()
-    if command.split not in sizes:
+    if split not in sizes:
         advice = "Choose one with --split, or name files of questions with --eval-data NAME=FILE."
-        raise UnknownNameError("split", command.split, sizes, env.id, advice=advice)
-    return env, (EvalConfig(name=command.split, env=env, split=command.split, n=command.n),)
+        raise UnknownNameError("split", split, sizes, env.id, advice=advice)
+    return env, (EvalConfig(name=split, env=env, split=split, n=command.n),)
 
 
 def _made_for(command: Command) -> Mapping[str, Any]:

@@ -200,7 +200,9 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     given = env_config(command.env, command.env_options)
     changes = pairs(command.recipe_arg, "--recipe-arg")
     make_recipe(command.recipe, changes)  # wrong words are refused before a model is made
-    file_sets(given, command.eval_data, command.eval_n)
+    split = command.eval_split
+    asked = None if split in ("", Command.eval_split) else f"--eval-split {split}"
+    file_sets(given, command.eval_data, command.eval_n, asked)
     own = command.model in (None, STARTER)
     if not own and command.starter is not None:
         raise BadValueError(f"--starter {command.starter}: does not go with --model.")
@@ -289,6 +291,10 @@ def _give_way(found: dict[str, Any], words: Sequence[tuple[str, str]]) -> None:
     found["recipe_arg"] = tuple(
         word for word in found["recipe_arg"] if word.partition("=")[0] not in changed
     )
+    if "--eval-data" in named:
+        found["eval_split"] = Command.eval_split
+    elif "--eval-split" in named:
+        found["eval_data"] = ()
     if named.get("--lora-rank") == "0":
         found["lora"] = LoraOptions()
     if named.get("--warm-start") == "0":
