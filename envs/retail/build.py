@@ -51,6 +51,11 @@ def build_knowledge(
             if value is not None:
                 raise BadValueError(f"Retail: {name} is for generated shops; it excludes data.")
         if isinstance(data, Knowledge):
+            if mode is not None and get_semantics(mode) != data.tools.semantics:
+                raise BadValueError(
+                    f"Retail: mode is {mode!r}, but data is a Knowledge, whose tools behave as in "
+                    f"mode {data.tools.semantics.name!r}. Leave mode out, or give the folder."
+                )
             return data
         tasks = read_tasks(data)
         tools = get_toolset(tasks.mode if mode is None else get_semantics(mode).name)
@@ -82,11 +87,21 @@ def build_customer(customer: Any, strictness: str, patience_turns: int, *, prose
 
     Raises:
         UnknownNameError: Another name, or an unknown strictness.
-        BadValueError: Something that is no customer, or no patience.
+        BadValueError: Something that is no customer, or no patience; settings of the customer by
+            rules, beside another one.
     """
     if strictness not in STRICTNESS:
         raise UnknownNameError("strictness", strictness, STRICTNESS, "Retail")
     check_integer("patience_turns", patience_turns, "Retail", min=1)
+    usual = RuleCustomer()
+    if customer != "rules" or prose:
+        for name, value in (("strictness", strictness), ("patience_turns", patience_turns)):
+            if value != getattr(usual, name):
+                who = "tasks in prose have none" if customer == "rules" else "customer is another"
+                raise BadValueError(
+                    f"Retail: {name}={value!r} is of the customer by rules, and {who}; leave "
+                    f"{name} out."
+                )
     if isinstance(customer, Mapping):
         return _build_llm_customer(customer)
     if isinstance(customer, str):

@@ -305,6 +305,9 @@ def test_batches_of_the_env() -> None:
     assert all(text.startswith(("Customer: ", "Tool: ")) for text in observations)
 
 
+MODEL = {"url": "http://localhost:9/v1", "model": "customer"}
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
@@ -317,6 +320,8 @@ def test_batches_of_the_env() -> None:
         ({"customer": 3}, BadValueError, "customer"),
         ({"strictness": "harsh"}, UnknownNameError, "strictness"),
         ({"patience_turns": 0}, BadValueError, "patience"),
+        ({"customer": MODEL, "strictness": "strict"}, BadValueError, "strictness='strict' is of"),
+        ({"customer": MODEL, "patience_turns": 2}, BadValueError, "patience_turns=2 is of"),
         ({"channel": "smoke"}, UnknownNameError, "channel"),
         ({"channel": 3}, BadValueError, "channel"),
         ({"max_turn": 3}, UnknownNameError, "max_turns"),
@@ -325,3 +330,10 @@ def test_batches_of_the_env() -> None:
 def test_bad_settings_are_refused(settings: dict[str, Any], error: type, said: str) -> None:
     with pytest.raises(error, match=said):
         gym.make("Retail-v0", **settings)
+
+
+def test_a_shop_as_it_is_keeps_the_mode_of_its_tools() -> None:
+    knowledge = Retail(size="micro", mode="tau").knowledge
+    assert Retail(data=knowledge, mode="tau").mode == Retail(data=knowledge).mode == "tau"
+    with pytest.raises(BadValueError, match="mode is 'strict', but data is a Knowledge"):
+        Retail(data=knowledge, mode="strict")
