@@ -44,14 +44,20 @@ class Web:
 class EndpointSettings:
     """How pages of the web are visited; see :class:`turngym.envs.web_qa.env.WebQA`."""
 
-    allow: str | Sequence[str]
-    allow_private: bool
-    timeout_s: float
-    max_bytes: int
+    allow: str | Sequence[str] = ()
+    allow_private: bool = False
+    timeout_s: float = 10.0
+    max_bytes: int = 2_000_000
 
     def __post_init__(self) -> None:
         check_number("timeout_s", self.timeout_s, "WebQA", above=0)
         check_integer("max_bytes", self.max_bytes, "WebQA", min=1, max=MAX_BYTES_LIMIT)
+
+    @property
+    def changed(self) -> str:
+        """Return the settings that are not the usual ones, as they are written."""
+        usual = vars(EndpointSettings())
+        return ", ".join(f"{k}={value!r}" for k, value in vars(self).items() if value != usual[k])
 
 
 def find_web(
@@ -70,10 +76,9 @@ def find_web(
         BadValueError: A value out of range, one that is missing, or two that exclude each other.
         DataError: A file that does not hold what it should.
     """
-    if search_url is None and (net.allow or net.allow_private):
+    if search_url is None and net.changed:
         raise BadValueError(
-            f"WebQA: allow={net.allow!r} and allow_private={net.allow_private!r} are about pages "
-            "of the web; expected search_url too."
+            f"WebQA: {net.changed} is about pages of the web; expected search_url too."
         )
     if data is None and site is None and search_url is None:
         return _generate_web(made, snippet_chars)

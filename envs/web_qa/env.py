@@ -107,7 +107,8 @@ class WebQA(TextEnv[WebState, Question]):
         search_url: In place of ``site`` an endpoint that answers ``?q=…&format=json`` as SearXNG
             does. Such an environment is as repeatable as the web is.
         allow: Hosts whose pages may be opened: ``"example.org"``, ``"*.example.org"``, ``"*"``,
-            ``"localhost:8080"``; every other is refused in an observation. Only for ``search_url``.
+            ``"localhost:8080"``; every other is refused in an observation. Only for ``search_url``,
+            as all that follow.
         allow_private: Open private, loopback, link-local and reserved addresses too, if allowed.
         timeout_s: Seconds that one request may take, redirects included.
         max_bytes: Largest page, in bytes.
@@ -149,10 +150,10 @@ class WebQA(TextEnv[WebState, Question]):
         data: Data | None = None,
         site: str | Path | Site | None = None,
         search_url: str | None = None,
-        allow: str | Sequence[str] = (),
-        allow_private: bool = False,
-        timeout_s: float = 10.0,
-        max_bytes: int = 2_000_000,
+        allow: str | Sequence[str] = EndpointSettings.allow,
+        allow_private: bool = EndpointSettings.allow_private,
+        timeout_s: float = EndpointSettings.timeout_s,
+        max_bytes: int = EndpointSettings.max_bytes,
         render_mode: str | None = None,
     ) -> None:
         check_integer("snippet_chars", snippet_chars, "WebQA", min=FEWEST_CHARS, max=MOST_CHARS)

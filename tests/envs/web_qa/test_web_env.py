@@ -242,6 +242,8 @@ def test_no_text_breaks_it(actions: list[str]) -> None:
         ({"data": "q", "site": "f", "hops": 2}, BadValueError, "hops=2"),
         ({"data": "q", "site": "f", "snippets": "first"}, BadValueError, "snippets='first'"),
         ({"allow": "example.org"}, BadValueError, "allow=.* search_url"),
+        ({"timeout_s": 3.0}, BadValueError, "timeout_s=3.0 .* search_url"),
+        ({"data": "q", "site": "f", "max_bytes": 9}, BadValueError, "max_bytes=9 .* search_url"),
     ],
 )
 def test_refusals(settings: dict[str, Any], error: type[Exception], match: str) -> None:
