@@ -166,6 +166,12 @@ def _build_real(
         )
     if hasattr(data, "task") and hasattr(papers, "find"):
         source, library = data, papers
+        for name in ("search", *_REAL_SETTINGS):
+            if real[name] is not None:
+                raise BadValueError(
+                    f"PaperCrawler: {name}={real[name]!r} is about files, but data and papers are "
+                    f"objects, which are taken as they are; leave {name} out."
+                )
     else:
         from .real import open_real
 

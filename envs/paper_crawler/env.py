@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.env import Policy, TextEnv
 from ..core.episode import Call, Episode, Opening, Outcome, SessionSwitch, Verdict
+from ..core.errors import BadValueError
 from ..core.randomness import EpisodeRandom
 from ..core.tasks import Task, TaskSource
 from .baselines import BASELINES, CrawlView
@@ -79,9 +80,9 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         prompt: ``"rules"`` (says how to write), ``"pasa"`` (does not) or ``"short"`` (micro's).
         granularity: See above.
         layers: Layers of citations: papers of depth below it get sessions.
-        layer_cap: Most papers of a layer below the first that get sessions, the best first. Default
-            20, in the micro world 5.
-        per_layer: Papers drawn per layer when the schedule is ``"sampled"``.
+        layer_cap: Most papers of a layer below the first that get sessions, the best first, when
+            the schedule is ``"layered"``. Default 20, in the micro world 5.
+        per_layer: Papers drawn per layer when the schedule is ``"sampled"``. Default 6.
         max_search: Searches per session; the last one closes it. Default 5, micro 3.
         max_expand: Expansions per session; the last one closes it.
         max_actions: Actions per episode, None for no limit; reaching it truncates.
@@ -133,7 +134,7 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         granularity: Granularity = "action",
         layers: int = 2,
         layer_cap: int | None = None,
-        per_layer: int = 6,
+        per_layer: int | None = None,
         max_search: int | None = None,
         max_expand: int = 5,
         max_actions: int | None = None,
@@ -149,12 +150,19 @@ class PaperCrawler(TextEnv[Crawl, Request]):
         over_cap: OverCap = "ignore",
         render_mode: str | None = None,
     ) -> None:
+        of_schedules = {"layered": ("layer_cap", layer_cap), "sampled": ("per_layer", per_layer)}
+        for own, (name, value) in of_schedules.items():
+            if value is not None and schedule != own:
+                raise BadValueError(
+                    f"PaperCrawler: {name}={value!r} is of schedule={own!r}, and the schedule is "
+                    f"{schedule!r}; set that, or leave {name} out."
+                )
         caps = MICRO_CAPS if size == "micro" else CAPS
         self.rules = Rules(
             granularity=granularity,
             layers=layers,
             layer_cap=caps["layer_cap"] if layer_cap is None else layer_cap,
-            per_layer=per_layer,
+            per_layer=Rules.per_layer if per_layer is None else per_layer,
             max_search=caps["max_search"] if max_search is None else max_search,
             max_expand=max_expand,
             max_actions=max_actions,

@@ -27,6 +27,12 @@ def sample(seed=4, **rules):
     return ground(random_shelf(seed), **rules)
 
 
+def scheduled(schedule):
+    """A schedule with few sessions, where it bounds them."""
+    bounds = {"layered": {"layer_cap": 3}, "sampled": {"per_layer": 3}}
+    return {"schedule": schedule, **bounds.get(schedule, {})}
+
+
 def to_the_end(texts):
     """The texts, then stops until the episode is over."""
     return chain(texts, repeat("[Stop]"))

@@ -338,6 +338,10 @@ def test_the_first_action_says_how_it_is_read():
         ({"label": "oracle"}, "label='oracle'"),
         ({"selector_noise": 1.0}, "selector_noise"),
         ({"size": "micro"}, "size='micro'"),
+        ({"per_layer": 3}, "per_layer=3 is of schedule='sampled', and the schedule is 'layered'"),
+        ({"layer_cap": 3, "schedule": "fifo"}, "layer_cap=3 is of schedule='layered'"),
+        ({"search": "serper"}, "search='serper' is about files"),
+        ({"data_settings": {}}, "data_settings={} is about files"),
     ],
 )
 def test_bad_settings_are_refused(rules, message):

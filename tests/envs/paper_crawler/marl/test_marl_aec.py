@@ -6,7 +6,16 @@ import warnings
 
 import pytest
 from helpers.shelf import Requests, Shelf, Table, example_four, paper
-from helpers.two_agents import TEXTS, decided, four, ground, play_alone, play_turns, sample
+from helpers.two_agents import (
+    TEXTS,
+    decided,
+    four,
+    ground,
+    play_alone,
+    play_turns,
+    sample,
+    scheduled,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import api_test, seed_test
@@ -36,7 +45,7 @@ def test_pettingzoo_accepts_it(batch):
 def test_the_crawlers_return_is_that_of_the_environment_for_one(
     seed, texts, batch, granularity, schedule, mode
 ):
-    world = sample(seed, granularity=granularity, schedule=schedule, layer_cap=3, per_layer=3)
+    world = sample(seed, granularity=granularity, **scheduled(schedule))
     one, total = play_alone(world, texts, seed)
     selector = world["selector"]
     slow = selector if mode == "ema" else None

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 from helpers.shelf import example_four
-from helpers.two_agents import TEXTS, decided, ground, play_alone, play_at_once, sample
+from helpers.two_agents import TEXTS, decided, ground, play_alone, play_at_once, sample, scheduled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
@@ -43,7 +43,7 @@ def test_pettingzoo_accepts_it():
 def test_the_crawlers_return_is_that_of_the_environment_for_one(
     seed, texts, granularity, schedule, feedback, mode
 ):
-    world = sample(seed, granularity=granularity, schedule=schedule, feedback=feedback, layer_cap=3)
+    world = sample(seed, granularity=granularity, feedback=feedback, **scheduled(schedule))
     one, total = play_alone(world, texts, seed)
     env = parallel_env(**world, reward_selector=mode)
     _, infos = env.reset(seed=seed)
