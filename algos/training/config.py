@@ -184,6 +184,11 @@ class TrainConfig(TrainSettings):
         self.row()  # the engine exists: plugins have run by now
         self._check_lag()
         check_importance(self.recipe, self.importance_cap, self.reject_above)
+        if self.learner.critic != LearnerSettings.critic and not self.recipe.critic:
+            raise BadValueError(
+                f"recipe {self.recipe.name!r}: learner.critic is {self.learner.critic!r}, but "
+                "there is no critic. Leave it out (--critic)."
+            )
         if self.partial_rollouts is not None:
             self._check_partial(self.partial_rollouts)
         if self.max_lag and self.recipe.tracker is not None:

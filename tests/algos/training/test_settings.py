@@ -19,6 +19,7 @@ from turngym.agents.models.lora import LoraSettings
 from turngym.agents.models.random_init import BlankSettings
 from turngym.algos.core.annotators import OldLogprobs
 from turngym.algos.learner.settings import LearnerSettings
+from turngym.algos.recipes import make_recipe
 from turngym.algos.training.config import Budget, EnvConfig, EvalConfig
 from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.envs.core.errors import BadValueError
@@ -85,6 +86,13 @@ def test_a_part_of_a_configuration_that_is_something_else_is_refused(
         config(tiny_model, **given)
     with pytest.raises(BadValueError, match=r"EvalConfig\.env is 'A-v0'; expected EnvConfig"):
         EvalConfig(env="A-v0")  # type: ignore[arg-type]
+
+
+def test_a_critic_s_kind_is_refused_without_a_critic(tiny_model: Path) -> None:
+    shared = LearnerSettings(critic="shared")
+    assert config(tiny_model, recipe=make_recipe("ppo"), learner=shared).learner == shared
+    with pytest.raises(BadValueError, match=r"learner\.critic is 'shared', but there is no critic"):
+        config(tiny_model, recipe=make_recipe("grpo"), learner=shared)
 
 
 def test_a_run_s_file_holds_numpy_s_numbers_and_says_what_it_cannot_hold(tiny_model: Path) -> None:
