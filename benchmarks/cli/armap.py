@@ -32,9 +32,9 @@ from ...algos.training.config import EnvConfig
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, DataError
 from ..runtime.threads import prepare
-from .arguments import Repeated, given, new_folder, output_file, values
+from .arguments import Repeated, given, new_folder, output_file, refuse_without, values
 from .env_options import existing_file
-from .model_options import STARTER, Sampler, model_path, starter
+from .model_options import OF_ENGINES, STARTER, Sampler, model_path, starter
 from .tables import plain_table
 
 
@@ -156,6 +156,10 @@ def make_pairs(action: Pairs) -> None:
     if action.mistakes and "expert" not in action.player:
         raise BadValueError("--mistakes requires --player expert.")
     env = EnvConfig(id=action.env, settings=values(action.env_arg, "--env-arg")).make()
+    if set(action.player) <= set(scripted_names(text_env(env))):
+        unread = () if action.hindsight is not None else OF_ENGINES
+        needed = "a --player that is a model"
+        refuse_without(action, needed, ("temperature", "max_tokens", *unread))
     report = reporter()
     players = [_make_player(name, action, text_env(env), report) for name in action.player]
     maker = PairMaker(env=env, players=players, settings=settings)
@@ -202,6 +206,8 @@ def train(action: Train) -> None:
         BadValueError: Settings that exclude each other or make no sense.
         DataError: A file that does not hold what it should.
     """
+    if action.model != STARTER:
+        refuse_without(action, f"--model {STARTER}", ("env",))
     out = new_folder(action.out)
     how, reading = _settings(action)
     shown, held = _split(action)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
+from ...agents.engines.factory import EngineSettings
 from ...agents.prompting import PROMPTING
 from ...envs.core.errors import BadValueError
 from .arguments import Repeated
 from .model_options import STARTER
-from .planner_options import PLANNING, refuse_unused
+from .planner_options import COMPARING, PLANNING, refuse_unused
 
 DRRN = "drrn:"
 """Before the folder of a network that scores legal actions."""
@@ -96,6 +97,7 @@ def check_sampling(
     *,
     temperature: float | None,
     max_tokens: int | None,
+    engine: EngineSettings | None,
 ) -> None:
     """Refuse settings of sampling that none of the agents has.
 
@@ -104,6 +106,7 @@ def check_sampling(
         scripts: Those that no model writes for.
         temperature: As it was given, None where it was left out. Planners have one of their own.
         max_tokens: Likewise. A network that scores legal actions writes none.
+        engine: As it was given, None where the model of prompting agents has it.
 
     Raises:
         BadValueError: One was given for nothing.
@@ -121,3 +124,9 @@ def check_sampling(
                 f"{'has' if len(agents) == 1 else 'have'} no such setting"
                 f"{other if name == 'temperature' else ''}."
             )
+    models = [a for a in writing if not a.startswith(DRRN) and a not in ASKING]
+    if engine is not None and not models:
+        # the reward model of planners is on the device
+        also = {"device"} if any(agent in COMPARING for agent in writing) else set()
+        names = [f.name for f in fields(engine) if f.name not in also]
+        refuse_unused(engine, names, "goes with an agent that is a model here, or with --model")

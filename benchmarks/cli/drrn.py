@@ -14,7 +14,7 @@ from ...agents.scripted import RandomPolicy
 from ...algos.evaluation.evaluate import EvalSet, evaluate_policy
 from ...algos.runs.progress import reporter
 from ..runtime.threads import prepare
-from .arguments import Repeated, new_folder
+from .arguments import Repeated, new_folder, refuse_without
 from .env_options import EnvOptions, env_config
 from .tables import score_table, table_console
 
@@ -51,6 +51,8 @@ def run(command: Command) -> None:
     from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
     from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
 
+    if not command.eval_n:
+        refuse_without(command, "--eval-n above 0", ("eval_split",))
     folder = new_folder(command.out)
     prepare(small=True)
     env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))

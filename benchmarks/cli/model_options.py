@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Sampler = Annotated[EngineSettings, tyro.conf.arg(name="")]
 """The engine of every model that a command names, and its settings."""
+OF_ENGINES = tuple(field.name for field in fields(EngineSettings))
+"""Options that an agent which is a model reads."""
 StarterKind = Literal["blank", "imitate"]
 """What the small starting model is: random weights, or taught by the environment's expert."""
 STARTER = "starter"

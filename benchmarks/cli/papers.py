@@ -35,9 +35,9 @@ from ...envs.utils.disk_cache import make_folder
 from ..papers.crawl_figures import crawl_tree, draw_crawl, draw_recall
 from ..papers.crawl_trace import Trace, crawler_in, trace
 from ..runtime.threads import prepare
-from .arguments import Repeated, output_file, values
+from .arguments import Repeated, output_file, refuse_without, values
 from .index import Stages
-from .model_options import Sampler, model_path
+from .model_options import OF_ENGINES, Sampler, model_path
 from .tables import plain_table, say, table_console
 
 Folder = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
@@ -400,6 +400,7 @@ def draw(action: Draw) -> None:
     env = _env(action.crawls)
     crawler = crawler_in(env)
     find_task(crawler.source, action.crawls.split, action.task, crawler.name)
+    _check_read(action, [action.agent], env)
     crawl = _crawls(env, action.agent, [action.task], action.crawls)[0]
     PlainConsole().print(crawl_tree(crawl))
     draw_crawl(crawl, out)
@@ -415,6 +416,7 @@ def draw_curve(action: Curve) -> None:
     if action.n < 1:
         raise BadValueError(f"papers curve: n is {action.n}; expected 1 or more.")
     tasks = range(action.n if size is None else min(action.n, size))
+    _check_read(action, action.agent, env)
     crawls = {agent: _crawls(env, agent, tasks, action.crawls) for agent in action.agent}
     draw_recall(crawls, out)
     for agent, traces in crawls.items():
@@ -423,6 +425,16 @@ def draw_curve(action: Curve) -> None:
         line = f"{agent}: recall {recall:.3f} after {actions:.1f} actions, {len(traces)} requests"
         say(escape(line))
     say(f"drawn in {escape(str(out))}")
+
+
+def _check_read(action: Draw | Curve, agents: Sequence[str], env: gym.Env[Any, Any]) -> None:
+    """Refuse options that none of the agents reads.
+
+    Raises:
+        BadValueError: One was given.
+    """
+    if set(agents) <= set(scripted_names(crawler_in(env))):
+        refuse_without(action, "an --agent that is a model", ("temperature", *OF_ENGINES))
 
 
 def _env(options: CrawlOptions) -> gym.Env[Any, Any]:

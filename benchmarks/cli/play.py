@@ -26,9 +26,17 @@ from ...envs.core.fork import fork
 from ...envs.core.tasks import get_split_size
 from ...envs.wrappers.record import RecordEpisodes
 from ..runtime.threads import prepare, prepare_for
-from .arguments import MAY_BE_EMPTY, output_file
+from .arguments import MAY_BE_EMPTY, output_file, refuse_without
 from .env_options import Environment, EnvOptions, env_config
-from .model_options import STARTER, Sampler, fitting_size, made_for, model_path, starter
+from .model_options import (
+    OF_ENGINES,
+    STARTER,
+    Sampler,
+    fitting_size,
+    made_for,
+    model_path,
+    starter,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +95,8 @@ def run(command: Command) -> None:
     inner = text_env(env)
     get_split_size(inner.source, command.split, inner.name)
     if command.agent == "human" or command.agent in scripted_names(inner):
+        of_models = ("temperature", "max_tokens", *OF_ENGINES)
+        refuse_without(command, "an --agent that is a model", of_models)
         _play_by_turns(env, command, options, console)
     elif command.out:
         raise BadValueError("play: --out goes with a human or a scripted agent, not with a model.")

@@ -29,7 +29,7 @@ from ...envs.core.errors import BadValueError
 from ...envs.core.settings import check_integer
 from ...envs.paper_crawler.env import PaperCrawler
 from ...envs.paper_crawler.papers import Selector
-from .arguments import Repeated, given, new_folder, output_file, values
+from .arguments import Repeated, given, new_folder, output_file, refuse_without, values
 from .env_options import existing_file
 from .model_options import model_path
 from .tables import plain_table, say
@@ -152,6 +152,8 @@ def train(action: Train) -> None:
         BadValueError: Settings that exclude each other or make no sense.
         DataError: A file that does not hold what it should.
     """
+    if action.pairs.rows is not None:
+        refuse_without(action, "questions of an environment, in place of --rows", ("split",))
     out = new_folder(action.out)
     from ...agents.models.loading import load_model, load_tokenizer, resolve_device
     from ...algos.training.supervised.selector import (
@@ -200,6 +202,9 @@ def evaluate(action: Eval) -> None:
         BadValueError: Settings that exclude each other, or no selector in the folder.
         DataError: A file that does not hold what it should.
     """
+    if action.pairs.rows is not None:
+        of_draws = ("split", "seed")
+        refuse_without(action, "questions of an environment, in place of --rows", of_draws)
     folder = Path(action.folder).expanduser()
     from ...agents.paper_selector.model import open_selector
 

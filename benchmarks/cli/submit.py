@@ -34,7 +34,7 @@ from ...leaderboard.schema.suite import Cell, Slot, Suite, parts_of
 from ...leaderboard.suites.digests import make_cell_env
 from ...leaderboard.suites.files import known_suites, load_suite
 from ..runtime.threads import prepare_for
-from .model_options import Sampler, model_path
+from .model_options import OF_ENGINES, Sampler, model_path
 
 if TYPE_CHECKING:
     from ...algos.evaluation.lm_agent import TokenAgent
@@ -186,6 +186,7 @@ def run(command: Command) -> None:
         read_key(key)  # a wrong one is refused before minutes of play
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
+    _check_read(command, sources)
     manifest = make_manifest(suite, **_fields(command, sources))
     if warning := _untrained(suite, sources):
         say(warning)
@@ -204,6 +205,24 @@ def run(command: Command) -> None:
     file = f" --suite-file {quote(command.suite)}" if Path(command.suite).is_file() else ""
     entry = quote(str(out))
     say(escape(f"check it with: turngym leaderboard verify {entry}{file}{plugin_words()}"))
+
+
+def _check_read(command: Command, sources: Sequence[Source]) -> None:
+    """Refuse options that no source reads.
+
+    Raises:
+        BadValueError: One was given.
+    """
+    if not any(source.sampling for source in sources):
+        of_models = ("temperature", "max_tokens", *OF_ENGINES)
+        refuse_without(command, "a source that is a model", of_models)
+    if not any(_is_transcript(source.name) for source in sources):
+        refuse_without(command, "a source that is a file of transcripts", ("fill_missing",))
+
+
+def _is_transcript(word: str) -> bool:
+    """Return whether a source is a file of transcripts."""
+    return word.endswith(".jsonl")
 
 
 def _untrained(suite: Suite, sources: Sequence[Source]) -> str:
@@ -236,7 +255,7 @@ def source_of(word: str, command: Command) -> Source:
     """
     if word in scripted_names():
         return Source(name=word, label=word, play=lambda *how: _play_scripted(word, *how))
-    if word.endswith(".jsonl"):
+    if _is_transcript(word):
         path = Path(word).expanduser()
         return Source(
             name=word,

@@ -53,3 +53,43 @@ def test_a_split_and_files_to_evaluate_take_each_others_place(
     saved = ["--config", str(tmp_path)]
     assert [one.split for one in evals(*saved, "--eval-split", "train")] == ["train"]
     assert [one.name for one in evals(*saved, *files)] == ["mine"]
+
+
+SUBMIT = ["--name", "a", "--organisation", "b", "--licence", "MIT", "--out", "entry"]
+UNREAD = [
+    ("eval --agent expert --env Letters-v0 --max-batch 3", "--max-batch: goes with an agent that"),
+    ("eval --agent null random --env Letters-v0 --device cpu", "--device: goes with an agent"),
+    ("play Letters-v0 --agent random --temperature .5", "--temperature needs an --agent that is a"),
+    ("play Letters-v0 --agent random --engine vllm", "--engine needs an --agent that is a model"),
+    ("submit expert --max-tokens 9", "--max-tokens needs a source that is a model"),
+    ("submit played.jsonl --device cpu", "--device needs a source that is a model"),
+    ("submit expert --fill-missing", "--fill-missing needs a source that is a file of"),
+    ("papers draw --size micro --temperature 1", "--temperature needs an --agent that is a model"),
+    ("papers curve --size micro --n 1 --max-batch 9", "--max-batch needs an --agent that is a"),
+    ("armap pairs --out p --player random --max-tokens 8", "--max-tokens needs a --player that is"),
+    ("armap train --pairs p --out r --model m --env WebShop-v0", "--env needs --model starter"),
+    ("drrn --out d --eval-n 0 --eval-split test", "--eval-split needs --eval-n above 0"),
+    ("selector train --out s --rows r --split dev", "--split needs questions of an environment"),
+    ("selector eval folder --rows r --seed 3", "--seed needs questions of an environment"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), UNREAD)
+def test_options_that_nobody_reads_are_refused(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused([*words.split(), *SUBMIT * words.startswith("submit")], capsys)
+
+
+def test_the_model_of_prompting_agents_has_an_engine(
+    tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["eval", "--agent", "greedy", "--env", "Letters-v0", "--n", "1", "--max-batch", "3"]
+    assert main([*words, "--model", str(tiny_model), "--device", "cpu"]) == 0
+    where = ["--endpoint", "http://localhost:9/v1", "--model-name", "m"]
+    assert "--max-batch: goes with" in refused([*words, *where], capsys)
