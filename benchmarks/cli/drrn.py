@@ -57,6 +57,15 @@ def run(command: Command) -> None:
     prepare(small=True)
     env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
     training = command.training
+    what = None
+    if command.eval_n:  # a wrong split is refused now, not after the training
+        what = EvalSet(
+            name=command.eval_split,
+            env=env.make(),
+            split=command.eval_split,
+            n=command.eval_n,
+            seed=training.seed,
+        )
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
@@ -73,15 +82,8 @@ def run(command: Command) -> None:
     }
     save_drrn(network, folder, how)
     report.note(f"DRRN in {folder}, {time.monotonic() - start:.0f} s")
-    if not command.eval_n:
+    if what is None:
         return
-    what = EvalSet(
-        name=command.eval_split,
-        env=env.make(),
-        split=command.eval_split,
-        n=command.eval_n,
-        seed=training.seed,
-    )
     agents = {"drrn": partial(DrrnPolicy, load_drrn(folder), 0.0), "random": RandomPolicy}
     rows = [(name, evaluate_policy(what, made).score()) for name, made in agents.items()]
     table_console().print(score_table(rows))

@@ -13,6 +13,7 @@ from ...algos.runs.progress import reporter
 from ...envs.core.errors import TurngymError
 from ...envs.utils.disk_cache import make_folder
 from ...leaderboard.ranking.board import REFERENCES
+from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.suites.files import load_suite
 from .arguments import Repeated, bind_socket, home_there
@@ -139,13 +140,18 @@ def issue_token(action: Token) -> None:
 
 
 def start_season(action: Season) -> None:
-    """Open a season."""
+    """Open a season.
+
+    Raises:
+        BadValueError: Terms out of range.
+    """
     from ...leaderboard.server import ServerSettings
     from ...leaderboard.server.publishing import prepare
     from ...leaderboard.suites.sealed import SeasonTerms, open_season, suite_file
 
+    asked = {"session_s": action.session_s, "show_rewards": action.show_rewards}
+    terms = make_form(SeasonTerms, f"season {action.name}", **asked)
     settings = ServerSettings(home=make_folder(Path(action.home).expanduser()))
-    terms = SeasonTerms(session_s=action.session_s, show_rewards=action.show_rewards)
     prepare(settings)
     with reporter().bar("making the season's worlds") as bar:
         public = open_season(

@@ -70,6 +70,8 @@ UNREAD = [
     ("armap train --pairs p --out r --model m --env WebShop-v0", "--env needs --model starter"),
     ("drrn --out d --eval-n 0 --eval-split test", "--eval-split needs --eval-n above 0"),
     ("selector train --out s --rows r --split dev", "--split needs questions of an environment"),
+    ("papers check folder --all --sample 9", "--sample needs --all left out"),
+    ("fidelity household folder --runs 3", "--runs needs --live"),
     ("selector eval folder --rows r --seed 3", "--seed needs questions of an environment"),
 ]
 
@@ -84,6 +86,29 @@ def test_options_that_nobody_reads_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert said in refused([*words.split(), *SUBMIT * words.startswith("submit")], capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("drrn --out d --size micro --eval-n -3", "n is -3; expected at least 1"),
+        ("drrn --out d --size micro --eval-split tset", "unknown split 'tset'"),
+        ("leaderboard season s --home h --session-s -1", "season s: session_s: Input should be"),
+    ],
+)
+def test_numbers_and_splits_are_refused_before_the_work(
+    words: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "turngym.algos.training.supervised.drrn.train_drrn", lambda *_: pytest.fail("trained")
+    )
+    assert said in refused(words.split(), capsys)
+    assert not (tmp_path / "h").exists()
 
 
 def test_the_model_of_prompting_agents_has_an_engine(
