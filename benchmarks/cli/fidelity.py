@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ from ..fidelity.science_world import (
     measure_science_world,
     title_task,
 )
-from .arguments import Repeated
+from .arguments import Repeated, refuse_without
 from .tables import plain_table, say, table_console
 
 _SHOWN = 300
@@ -92,6 +92,8 @@ def run(command: Command) -> None:
     """
     if command.env not in ORIGINALS:
         raise UnknownNameError("environment", command.env, ORIGINALS, "fidelity")
+    if not command.live:
+        refuse_without(command, "--live", [field.name for field in fields(LiveSettings)])
     original = ORIGINALS[command.env]
     found = _measure(command, original)
     if command.json is not None:

@@ -206,8 +206,11 @@ def check(action: Check) -> None:
     """Print what a folder holds; what is damaged is raised as an error.
 
     Raises:
+        BadValueError: A size of a sample where all is read.
         DataError: No such folder, or something in it is damaged.
     """
+    if action.all:
+        refuse_without(action, "--all left out", ("sample",))
     with ExitStack() as stack:
         stages = Stages(reporter(), stack)
         report = check_papers(
