@@ -213,8 +213,8 @@ def _show_real_model(command: Command, name: str) -> None:
     for line in tell_three(first, result, folder):
         say(line)
     say(f"{'all in all':12}{clock(time.monotonic() - began)} minutes")
-    hops = REAL_SETTINGS["hops"]
-    say(f"{'watch it':12}turngym play {ENV} --env.hops {hops} --agent {folder}")
+    how = f"--env.hops {REAL_SETTINGS['hops']} --max-tokens {REAL_TOKENS}"
+    say(f"{'watch it':12}turngym play {ENV} {how} --agent {folder}")
 
 
 def _budget(command: Command) -> Budget:
