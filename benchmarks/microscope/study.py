@@ -17,6 +17,7 @@ from ...algos.core.checks import check_minimum
 from ...algos.core.forest import Forest
 from ...algos.core.protocols import Rollout
 from ...algos.core.recipe import Recipe
+from ...algos.credit.group import GroupCredit, by_prompt, on_every_token
 from ...algos.runs.progress import Bar, Reporter
 from ...algos.runs.provenance import git_commit
 from ...algos.training.config import model_digest
@@ -516,21 +517,13 @@ def name_rollout(rollout: Rollout) -> str:
 
 
 def compared_returns(forest: Forest) -> list[npt.NDArray[np.float32]]:
-    """Return for each path its episode's return less the mean of its siblings', per token.
+    """Return for each path its episode's return less the mean of the group's others, per token.
 
-    A path without a sibling has 0. All is divided by the number of paths.
+    An episode without another has 0. All is divided by the number of paths.
     """
-    worth, ends = forest.endings()
-    returns = np.array([np.mean([worth[end] for end in own]) if own else 0.0 for own in ends])
-    group = np.array([path.group for path in forest.paths])
-    count = np.bincount(group)[group]
-    gains = (
-        (returns - np.bincount(group, returns)[group] / count) * count / np.maximum(count - 1, 1)
-    )
-    whole = [
-        np.full(forest.n_act(p), g / len(group)) for p, g in zip(forest.paths, gains, strict=True)
-    ]
-    return [row.astype(np.float32) for row in whole]
+    apart = GroupCredit(baseline="leave-one-out", scale="none")
+    gains = apart.within(forest, by_prompt(forest))
+    return on_every_token(forest, gains / max(len(gains), 1))
 
 
 def _padded(rows: Vectors, count: int) -> Vectors:

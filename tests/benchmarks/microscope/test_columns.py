@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.forests import single_turns
+from helpers.forests import single_turns, tree, turn
 from helpers.tiny_matrix import filled
 
+from turngym.algos.core.forest import Edge, Forest, Group
 from turngym.algos.training.config import model_digest
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.matrix.layout import Layout
@@ -327,3 +328,11 @@ def test_a_reference_path_is_compared_with_its_siblings() -> None:
     found = [float(row[0]) for row in compared_returns(single_turns([1.0, 0.0, 0.0]))]
     assert found == pytest.approx([1 / 3, -0.5 / 3, -0.5 / 3])
     assert [float(row[0]) for row in compared_returns(single_turns([1.0]))] == [0.0]
+
+
+def test_a_reference_episode_counts_once_however_many_sessions_it_has() -> None:
+    # as paths, an action that asks for a session would weigh the others' returns anew: a bias
+    asks = tree(turn(), turn(1.0, parent=0, edge=Edge.SPAWN, status="solved"))
+    both = tree(turn(1.0, status="solved")), tree(turn(0.0, status="failed"))
+    found = compared_returns(Forest.of([Group("1/0", "task", [asks, *both])]))
+    assert [float(row[0]) for row in found] == pytest.approx([0.5 / 4, 0.5 / 4, 0.5 / 4, -1 / 4])
