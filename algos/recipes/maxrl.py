@@ -20,7 +20,8 @@ def maxrl() -> Recipe:
     Differs from the paper:
         - a group without any success gets 0, as in prime-rl and SkyRL: that is unbiased for the
           order N - 1 of N chains; ``credit.failed=minus-one`` is the order N;
-        - group size, batch, mini batches, clip and learning rate are Search-R1's.
+        - batch, mini batches, clip and learning rate are Search-R1's, whose groups have five paths
+          and not eight.
 
     Degenerate cases: a group of one path is refused, unless a failure alone counts
     (``minus-one``); a group of equal returns above 0 gets exactly 0. An environment whose returns

@@ -18,10 +18,11 @@ from .registry import SMALL_CHAINS, recipe
 def sampo() -> Recipe:
     """SAMPO of ARL-Arena (arXiv 2602.21534).
 
-    GiGPO's credit (z-scores, weight 1, discount 0.95), the ratio of a turn clipped at 3e-3 below
-    and 4e-3 above, mean over each path's tokens and then over paths, k3 against the reference as a
-    loss (0.01), groups of equal returns are replaced (at most 3 rounds of playing), and turns are
-    dropped that were punished and have fallen by more than 3e-3 nats a token (the scripts).
+    GiGPO's credit (z-scores, weight 1, discount 0.95; an unreadable action costs nothing here,
+    ``credit.invalid_penalty=0.01`` is that recipe's price), the ratio of a turn clipped at 3e-3
+    below and 4e-3 above, mean over each path's tokens and then over paths, k3 against the reference
+    as a loss (0.01), groups of equal returns are replaced (at most 3 rounds of playing), and turns
+    are dropped that were punished and have fallen by more than 3e-3 nats a token (the scripts).
 
     Differs from the paper:
         - the filter acts from the first step on, the code's from update 15;
