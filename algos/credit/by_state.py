@@ -28,7 +28,8 @@ class StateCredit(Credit):
     set against a guessed one.
 
     Degenerate cases: where no state comes twice, the terms that compare visits of one state are 0
-    (which leaves GRPO's advantage, or nothing with ``episode_weight=0``); equal returns give 0.
+    (which leaves GRPO's advantage, or nothing with ``episode_weight=0``); returns of 0 give 0, but
+    for penalties; where all succeed every term still prefers the shorter way.
 
     Attributes:
         term: What is compared among the visits of a state.

@@ -27,7 +27,7 @@ class HindsightCredit(Credit):
     counts as 0.
 
     Degenerate cases: an action of probabilities that are all equal has ratio 1, which leaves "the
-    later action of a success is better"; a group without a return above 0 gets exactly 0.
+    later action of a success is better"; a group of returns of 0 gets exactly 0.
 
     Attributes:
         gamma: Discount per action, in [0, 1].

@@ -25,7 +25,8 @@ class InformationGain(Credit):
     probability of the accepted answer before action t; the last one earns the episode's return.
 
     Degenerate cases: a path of one action has the outcome alone; without discount the gains add up
-    to the difference of the last p and the first, so a detour costs nothing by itself.
+    to the difference of the last p and the first, so a detour costs only what comparing takes off
+    each of its turns, the mean of what is compared.
 
     Attributes:
         gain: Differences of probabilities, or of their logarithms.

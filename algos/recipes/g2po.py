@@ -29,7 +29,8 @@ def g2po() -> Recipe:
 
     Degenerate cases: a group of one turn, or of differences that are all equal, adds 0 (the code
     divides by a deviation of one number); where no state comes twice the differences remain, which
-    rise along a success by the discount alone; a group that always fails gets exactly 0.
+    rise along a success by the discount alone; a group of returns of 0 gets exactly 0 (but for what
+    unreadable actions cost), and where all succeed the discount prefers the shorter way.
     """
     return replace(
         gigpo(),

@@ -30,9 +30,10 @@ def gigpo() -> Recipe:
         - a row is a whole path; the code trains a row per turn, with a short memory as context.
 
     Degenerate cases: a state that comes once adds exactly 0, so unique states make it GRPO; so do
-    ``credit.state_weight=0`` and ``credit.identity=history`` but for what all paths share, the
-    first turn, where the return is compared twice; a group of equal returns gets exactly 0 (but for
-    what unreadable actions cost).
+    ``credit.state_weight=0`` and ``credit.identity=history`` but for what paths share, the first
+    turn and equal beginnings, where the return is compared twice; a group of returns of 0 gets
+    exactly 0 (but for what unreadable actions cost), and where all succeed the discount still
+    prefers the shorter way.
     """
     return Recipe(
         name="gigpo",

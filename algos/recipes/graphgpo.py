@@ -25,10 +25,11 @@ def graphgpo() -> Recipe:
         - refused where the environment draws what an action brings, and where an action is seen to
           lead from one state to two: the length of a way then means nothing.
 
-    Degenerate cases: without a success in the group all distances are 1, so everything is 0; where
-    all succeed it still prefers the shorter way; a state with one known successor adds 0, so unique
-    states make it GRPO. It credits the best way that anybody found, not what the policy makes of
-    it, so its mean gradient is not the return's.
+    Degenerate cases: without a success in the group all distances are 1, so they add 0 (but for
+    what unreadable actions cost) and partial rewards alone are compared; where all succeed it still
+    prefers the shorter way; a state with one known successor adds 0, so unique states make it GRPO.
+    It credits the best way that anybody found, not what the policy makes of it, so its mean
+    gradient is not the return's.
     """
     return replace(
         gigpo(),

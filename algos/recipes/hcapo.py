@@ -28,9 +28,9 @@ def hcapo() -> Recipe:
         - a success is a return above 0; no averaging of neighbours (``credit.smooth=true``).
 
     Degenerate cases: ``credit.clip=1,1`` leaves "later actions of successes are better", the
-    ablation that this should be run against; a group without a return above 0, or one whose
-    returns are equal and actions alone, gets exactly 0; an episode that just fits the context is
-    scored beyond it, by as much as its end is long.
+    ablation that this should be run against; a group of returns of 0, or one whose returns are
+    equal and actions alone, gets exactly 0; an episode that just fits the context is scored beyond
+    it, by as much as its end is long.
     """
     return replace(
         gigpo(),

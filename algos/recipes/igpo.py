@@ -29,7 +29,8 @@ def igpo() -> Recipe:
     Degenerate cases: an environment without accepted answers is refused; a path of one turn has the
     outcome alone; equal outcomes still leave the gains (the point: learning where all fail), equal
     gains the outcomes, and both 0. The gains of a path add up to the last probability less the
-    first, so without discount a detour costs nothing.
+    first, so without discount a detour costs what comparing takes off each of its turns, the
+    group's mean gain.
     """
     return Recipe(
         name="igpo",

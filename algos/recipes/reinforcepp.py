@@ -24,7 +24,9 @@ def reinforcepp() -> Recipe:
           multiplies the running return by the mask and loses what came before an observation);
         - batch and learning rate are Search-R1's.
 
-    Degenerate cases: a batch of equal returns whitens to 0.
+    Degenerate cases: a batch in which all tokens return the same whitens to 0. Where the outcomes
+    are equal and the policy has left its reference, the penalty alone is whitened, to the size of
+    any other batch.
     """
     return Recipe(
         name="reinforcepp",

@@ -26,7 +26,8 @@ def spo() -> Recipe:
         - the first values are played by the starting policy when the run begins, and paid for;
         - the mini batch of 96 is exact only where the batch divides by it.
 
-    Degenerate cases: returns outside [0, 1] are refused; a pool smaller than a step too.
+    Degenerate cases: returns outside the environment's range, which is scaled to [0, 1], are
+    refused; a pool smaller than a step too.
     """
     return Recipe(
         name="spo",

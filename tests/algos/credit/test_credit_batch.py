@@ -33,6 +33,13 @@ def test_the_penalty_reaches_earlier_tokens() -> None:
         assert mine == pytest.approx(theirs, abs=1e-6)
 
 
+def test_where_outcomes_are_equal_the_penalty_alone_is_whitened() -> None:
+    moved = {"old_logprobs": [np.float32([k * 1e-2]) for k in range(3)]}
+    moved["ref_logprobs"] = [np.zeros(1, np.float32)] * 3
+    got = ReturnsToGo(kl_coef=1.0)(single_turns([1, 1, 1]), moved).advantages
+    assert np.concatenate(got) == pytest.approx([1.0, 0.0, -1.0], abs=1e-4)
+
+
 def test_the_baseline_variant_centres_each_prompt_first() -> None:
     """E20, with one token and with lengths 1, 1, 1, 1, 3, 3, 3, 3."""
     rule = ReturnsToGo(baseline="group-mean")

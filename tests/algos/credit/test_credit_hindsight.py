@@ -71,6 +71,14 @@ def test_b1_raw_sums_are_those_of_the_snapshot_but_for_its_means() -> None:
     assert raw[0] == pytest.approx([1.5 - 0.26 - 0.5, 1.3 - 0.13 - 0.5, 0.5], abs=3e-6)
 
 
+def test_a_detour_costs_the_mean_gain() -> None:
+    group = [Walk("SA", "D", 0.0), Walk("SBA", "D", 0.0)]
+    known = [np.log([0.1, 0.6]).tolist(), np.log([0.1, 0.05, 0.6]).tolist()]
+    rule = InformationGain(scale="none")
+    straight, detour = rule(walks(group), {"gold_logprobs": on_tokens(known, 1)}).advantages
+    assert straight[0] - detour[0] == pytest.approx((0.5 - 0.05 + 0.55) / 3, abs=1e-6)
+
+
 def test_logarithms_of_probabilities() -> None:
     logs = np.array([1.098612, 0.693147, -0.693147, 1.609438, 0.0])
     z = (logs - logs.mean()) / (logs.std(ddof=1) + 1e-6)
@@ -134,6 +142,11 @@ def test_nothing_is_learned_from_failures_alone_and_weight_0_is_grpo() -> None:
     forest = walks(FOREST[1:3])
     notes = {"hindsight_logprobs": on_tokens(HINDSIGHT[1:3], 1)}
     assert not np.any(np.concatenate(HindsightCredit()(forest, notes).advantages))
+    worse = walks(
+        [walk._replace(reward=-r) for walk, r in zip(FOREST[1:3], (1.0, 2.0), strict=True)]
+    )
+    left, right = HindsightCredit()(worse, notes).advantages
+    assert left[0] > 0 > right[0]  # no return above 0, and yet they differ
     want = GroupCredit()(walks(FOREST), {}).advantages
     assert hindsight(weight=0.0) == [row.tolist() for row in want]
 

@@ -178,10 +178,18 @@ def test_a4_without_a_success_all_is_zero() -> None:
         assert not np.any(np.concatenate(credit(forest, term=term)))
 
 
-def test_where_all_succeed_the_shorter_way_is_better() -> None:
+@pytest.mark.parametrize("term", TERMS)
+def test_where_all_succeed_the_shorter_way_is_better(term: Any) -> None:
     forest = walks((Walk("SAC", "+", 1.0), Walk("SC", "+", 1.0)))
-    found = credit(forest, **ALONE, term=GoalDistances())
+    found = credit(forest, **ALONE, term=term)
     assert found[0][0] < 0 < found[1][0]
+
+
+def test_without_a_success_partial_rewards_are_compared() -> None:
+    forest = walks((Walk("SA", "D", 0.25), Walk("SB", "D", 0.5)))
+    want = GroupCredit()(forest, {}).advantages
+    assert credit(forest, term=GoalDistances()) == [row.astype(float).tolist() for row in want]
+    assert want[0][0] < 0 < want[1][0]
 
 
 def test_a_truncated_episode_led_to_the_state_it_ended_in() -> None:
