@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from helpers import forests
 from helpers.branching import branching
 from helpers.grown import forest
 from helpers.nets import small
 
-from turngym.algos.core.forest import Forest
+from turngym.algos.core.forest import Forest, Group
 from turngym.algos.learner.learner import Learner
 from turngym.algos.learner.settings import LearnerSettings
 from turngym.algos.recipes import make_recipe
@@ -20,6 +21,7 @@ from turngym.algos.rollouts.task_order import OrderedTasks
 from turngym.algos.training.credit_step import assign_credit
 from turngym.benchmarks.microscope.credits import TurnCredit, TurnIndex, turn_credit
 from turngym.benchmarks.microscope.gradients import SKETCH, Sketch, group_gradients
+from turngym.benchmarks.microscope.metrics import spearman
 
 TASKS = OrderedTasks(0, "train", 10)
 
@@ -64,6 +66,16 @@ def test_coefficients_are_advantages_times_the_weights_of_the_loss(
         for turn in path.turns:
             assert per_turn[path.group, path.tree, turn] == pytest.approx(row[0], abs=1e-5)
     assert found.within == 0.0
+
+
+@pytest.mark.parametrize("name", ["grpo", "gspo"])
+def test_equal_advantages_of_paths_of_unequal_length_are_ties(name: str) -> None:
+    """With a weight per path they differed by rounding, and that ordered them."""
+    ends = [forests.turn(float(n == 3), n=n, status="failed") for n in (3, 5, 7, 11, 13, 9)]
+    trees = [forests.tree(end) for end in ends]
+    _, found = credit(learner(name), Forest.of([Group("1/0", "t", trees)]))
+    ties, truth = np.array([1.0, 0, 0, 0, 0, 0]), np.array([0.9, 0.1, 0.5, 0.3, 0.2, 0.4])
+    assert spearman(found.mean, truth) == pytest.approx(spearman(ties, truth))
 
 
 def test_a_shared_turn_gets_the_weighted_mean_of_its_paths() -> None:

@@ -24,3 +24,7 @@ def test_groups_of_one_turn_have_no_order() -> None:
     assert beside["constant_groups"] == 0.0
     silent = measures([0, 1, 1], [1.0, 2.0, 2.0], [0.5, 0.3, 0.2])
     assert silent["constant_groups"] == 1.0
+
+
+def test_what_differs_by_rounding_is_constant() -> None:
+    assert measures([0, 0], [1.0, 1.0 + 1e-8], [0.5, 0.3])["constant_groups"] == 1.0
