@@ -292,7 +292,7 @@ class Models:
         Returns:
             Log-probabilities, entropies and values.
         """
-        # where logits are no plain layer on them, the states are computed once more
+        # where logits are no plain layer on the states, these are computed once more
         shared = values and self.critic is not None and self.critic.kind == "shared"
 
         def work() -> tuple[Tensor, Tensor, Tensor | None]:

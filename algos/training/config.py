@@ -187,7 +187,7 @@ class TrainConfig(TrainSettings):
         if self.learner.critic != LearnerSettings.critic and not self.recipe.critic:
             raise BadValueError(
                 f"recipe {self.recipe.name!r}: learner.critic is {self.learner.critic!r}, but "
-                "there is no critic. Leave it out (--critic)."
+                "there is no critic. Leave it out, or say own (--critic own)."
             )
         if self.partial_rollouts is not None:
             self._check_partial(self.partial_rollouts)

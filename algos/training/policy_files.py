@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from safetensors import safe_open
 from safetensors.torch import load_file
 
 from ...agents.models.licences import keep_licences_of
@@ -88,12 +89,18 @@ def load_policy_weights(path: Path, policy: Any) -> None:
         if index.exists()
         else ["model.safetensors"]
     )
-    weights = {}
+    stored = set[str]()
     for name in names:
-        weights.update(load_file(path / name))
-    if weights.keys() - policy.state_dict().keys():
+        with safe_open(path / name, framework="pt") as file:
+            stored.update(file.keys())
+    own = policy.state_dict().keys()
+    weights = {}
+    if own - stored - set(policy.all_tied_weights_keys) and stored - own:
         # transformers gives weights of some architectures other names in files: it reads them back
         weights = load_model(path, dtype="stored", device="cpu").state_dict()
+    else:
+        for name in names:
+            weights.update(load_file(path / name))
     missing, unexpected = policy.load_state_dict(weights, strict=False)
     # Tied weights are stored once; everything else must be there.
     absent = set(missing) - set(policy.all_tied_weights_keys)

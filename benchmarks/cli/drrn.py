@@ -13,6 +13,7 @@ from ...agents.drrn.settings import DrrnSettings, DrrnTraining
 from ...agents.scripted import RandomPolicy
 from ...algos.evaluation.evaluate import EvalSet, evaluate_policy
 from ...algos.runs.progress import reporter
+from ...algos.training.config import EnvConfig
 from ..runtime.threads import prepare
 from .arguments import Repeated, new_folder, refuse_without
 from .env_options import EnvOptions, env_config
@@ -57,15 +58,8 @@ def run(command: Command) -> None:
     prepare(small=True)
     env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
     training = command.training
-    what = None
     if command.eval_n:  # a wrong split is refused now, not after the training
-        what = EvalSet(
-            name=command.eval_split,
-            env=env.make(),
-            split=command.eval_split,
-            n=command.eval_n,
-            seed=training.seed,
-        )
+        _compared(command, env)
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
@@ -82,8 +76,15 @@ def run(command: Command) -> None:
     }
     save_drrn(network, folder, how)
     report.note(f"DRRN in {folder}, {time.monotonic() - start:.0f} s")
-    if what is None:
+    if not command.eval_n:
         return
+    what = _compared(command, env)
     agents = {"drrn": partial(DrrnPolicy, load_drrn(folder), 0.0), "random": RandomPolicy}
     rows = [(name, evaluate_policy(what, made).score()) for name, made in agents.items()]
     table_console().print(score_table(rows))
+
+
+def _compared(command: Command, env: EnvConfig) -> EvalSet:
+    """Return the tasks that the network is scored on beside random play."""
+    split, seed = command.eval_split, command.training.seed
+    return EvalSet(name=split, env=env.make(), split=split, n=command.eval_n, seed=seed)

@@ -167,7 +167,7 @@ def run(command: Command) -> None:
         scripted_names(sets[0].base_env),
         temperature=command.temperature,
         max_tokens=command.max_tokens,
-        engine=None if command.model_options.model else command.sampler,
+        engine=None if command.model_options.model or command.warm.warm_start else command.sampler,
     )
     if earlier is not None:  # what prompting agents reply with is known once their model is open
         known = [(name, agent) for name, agent in agents if agent not in ASKING]

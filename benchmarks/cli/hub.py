@@ -76,8 +76,8 @@ def find_uploads(source: Path, model: Path | None) -> tuple[Kind, Uploads]:
 
         if model in (steps := checkpoints(model.parent)) and steps[-1] != model:
             raise DataError(
-                f"push {source}: checkpoint {steps[-1].name} is damaged, and the run's "
-                f"scores are of it. Restore it, or push {model} without them."
+                f"push {source}: checkpoint {steps[-1].name}, which the run's scores are of, is "
+                f"damaged (or just written: try again). Restore it, or push {model} without them."
             )
         config = _without_places(read_json(source / "config.json"))
         found["run/config.json"] = json.dumps(config, indent=2).encode()

@@ -370,10 +370,13 @@ def write_imitation(action: Imitation) -> None:
     settings = {
         "granularity": "session",
         "schedule": "sampled",
-        "per_layer": action.per_layer,
         **({} if action.size is None else {"size": action.size}),
         **values(action.env_arg, "--env-arg"),
     }
+    if settings["schedule"] == "sampled":
+        settings.setdefault("per_layer", action.per_layer)
+    else:
+        refuse_without(action, "--env.schedule sampled", ("per_layer",))
     env = crawler_in(gym.make("PaperCrawler-v0", **settings))
     demonstrator = Demonstrator(env, action.split, action.seed, mistakes=action.noise)
     make_folder(out.parent)

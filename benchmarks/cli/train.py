@@ -288,6 +288,7 @@ def _give_way(found: dict[str, Any], words: Sequence[tuple[str, str]]) -> None:
     changed = {name for option, name in given if option == "--recipe-arg"}
     if named.get("--recipe", found["recipe"]) != found["recipe"]:
         found["recipe_arg"], found["small"] = (), None
+        found["learner"] = replace(found["learner"], critic=LearnerSettings.critic)
     found["recipe_arg"] = tuple(
         word for word in found["recipe_arg"] if word.partition("=")[0] not in changed
     )

@@ -70,20 +70,23 @@ def spearman(x: Doubles, y: Doubles) -> float:
     """Return the rank correlation, ties at mean ranks; 0 where one side is constant."""
     from scipy.stats import rankdata  # slow to import
 
-    x, y = _rounded(x), _rounded(y)
+    x, y = _places(x), _places(y)
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return 0.0
     return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
-def _rounded(values: Doubles) -> Doubles:
-    """Return values in units of the largest, to a millionth.
+def _places(values: Doubles) -> Doubles:
+    """Return the place of each value in their order, from 0; ties have one place.
 
     Credit is taken out of float32 products, in which equal advantages of paths of unequal weight
-    differ by rounding; they are ties.
+    differ by rounding: a gap of a millionth of the largest value is none.
     """
-    largest = np.abs(values).max(initial=0.0)
-    return np.round(values / largest, 6) if largest > 0 else values
+    order = np.argsort(values, kind="stable")
+    apart = np.diff(values[order]) > 1e-6 * np.abs(values).max(initial=0.0)
+    places = np.zeros(len(values))
+    places[order[1:]] = np.cumsum(apart)
+    return places
 
 
 def cosine(x: Doubles, y: Doubles) -> float:
@@ -141,7 +144,7 @@ def group_sums(table: TurnTable, groups: int) -> dict[str, Doubles]:
         sums["halves"][g] = spearman(h1[rows], h2[rows])
         if len(rows) > 1:  # one turn has no order
             sums["ordered"][g] = 1.0
-            sums["constant"][g] = float(np.ptp(_rounded(c[rows])) == 0)
+            sums["constant"][g] = float(np.ptp(_places(c[rows])) == 0)
         sums["cos turn"][g] = cosine(ct[rows], at[rows])
         for state, members in _cells(table.state[rows]):
             inside = rows[members]

@@ -319,7 +319,7 @@ class Study:
     def _reference(self, ground: Playground) -> Vectors | None:
         """Return the gradient of the expected return in parts of play ``[parts, numbers]``.
 
-        Without a continuation: returns less those of siblings give it without bias (Kool, van Hoof
+        Without a continuation: returns less those of others give it without bias (Kool, van Hoof
         and Welling 2019), and the same time plays so much more that its direction is surer.
         """
         if not self.settings.reference:

@@ -148,16 +148,20 @@ def luck_is_declared(lab: Lab) -> None:
         env = lab.make()
         env.reset(seed=seed)
         for turn, move in enumerate(moves, start=1):
+            before = lab.inner(env).state_digest()
             twins = [fork(env) for _ in range(_STREAMS)]
-            here = _without_noise(env.step(move)), lab.inner(env).state_digest()
+            here, state = _without_noise(env.step(move)), lab.inner(env).state_digest()
             for key, twin in enumerate(twins):
-                lab.inner(twin).redraw(key)
-                there = _without_noise(twin.step(move)), lab.inner(twin).state_digest()
-                if there != here:
+                inner = lab.inner(twin)
+                inner.redraw(key)
+                has_stream = inner.state_digest() != before  # in its state, which then differs
+                there = _without_noise(twin.step(move))
+                if there != here or not (has_stream or inner.state_digest() == state):
+                    other = "another state" if there == here else repr(there)
                     raise LawViolation(
-                        f"turn {turn}: {move!r} brings {here[0]!r}, and with another random stream "
-                        f"{there[0]!r}; where what an action brings is drawn, set chance = True, "
-                        "or rollouts give all forks of a state one luck"
+                        f"turn {turn}: {move!r} brings {here!r}, and with another random stream "
+                        f"{other}; where what an action brings is drawn, set chance = True, or "
+                        "rollouts give all forks of a state one luck"
                     )
 
 

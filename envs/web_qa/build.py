@@ -57,7 +57,9 @@ class EndpointSettings:
     def changed(self) -> str:
         """Return the settings that are not the usual ones, as they are written."""
         usual = vars(EndpointSettings())
-        return ", ".join(f"{k}={value!r}" for k, value in vars(self).items() if value != usual[k])
+        return ", ".join(
+            f"{k}={value!r}" for k, value in vars(self).items() if (value or usual[k]) != usual[k]
+        )
 
 
 def find_web(

@@ -315,16 +315,15 @@ def _copied(model: Any, dtype: torch.dtype, device: torch.device | None) -> Any:
 def _placed(model: Any, dtype: torch.dtype, device: torch.device | None) -> Any:
     """Return the model in its format and place, a weight at a time.
 
-    What it has worked out by itself, such as the frequencies of rotary angles, keeps its format, as
-    where transformers loads it: rounded ones turn a token at position 1,000 by other angles.
+    The frequencies of rotary angles keep their format, as where transformers loads a model: rounded
+    ones turn a token at position 1,000 by another angle.
     """
-    stored = model.state_dict().keys()
-    exact = {name: b for name, b in model.named_buffers() if name not in stored}
+    exact = {name: b for name, b in model.named_buffers() if name.endswith("inv_freq")}
     model.to(device, dtype)
-    place = next(model.parameters()).device
     for name, buffer in exact.items():
         owner, _, last = name.rpartition(".")
-        setattr(model.get_submodule(owner), last, buffer.to(place))
+        module = model.get_submodule(owner)
+        setattr(module, last, buffer.to(getattr(module, last).device))
     return model
 
 

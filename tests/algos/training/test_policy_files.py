@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.small_models import model
+from safetensors.torch import load_file, save_file
 
 from turngym.algos.training.policy_files import load_policy_weights, save_policy
 
@@ -26,3 +27,12 @@ def test_weights_come_back(
     load_policy_weights(tmp_path, other)
     for name, weight in net.state_dict().items():
         assert torch.equal(weight, other.state_dict()[name]), name
+
+
+def test_a_weight_too_many_is_refused(tmp_path: Path) -> None:
+    net = model("Qwen2")
+    save_policy(net, tmp_path)
+    file = tmp_path / "model.safetensors"
+    save_file(load_file(file) | {"value_head.weight": torch.ones(1, 32)}, file, {"format": "pt"})
+    with pytest.raises(ValueError, match="value_head"):
+        load_policy_weights(tmp_path, net)

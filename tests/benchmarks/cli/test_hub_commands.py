@@ -121,7 +121,7 @@ def test_an_older_checkpoint_is_not_sent_beside_the_newest_scores(
     (run / "checkpoints" / "step-000004").mkdir()  # damaged
     monkeypatch.setattr("turngym.benchmarks.cli.push.model_path", lambda *_, **__: str(whole))
     assert main(["push", str(run), "lab/mine"]) == 2
-    assert "checkpoint step-000004 is damaged" in capsys.readouterr().err
+    assert "step-000004, which the run's scores are of, is damaged" in capsys.readouterr().err
     assert main(["push", str(whole), "lab/mine"]) == 0
     assert not any(name.startswith("run/") for name in hub["models", "lab/mine"])
 

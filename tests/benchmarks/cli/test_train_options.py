@@ -320,7 +320,7 @@ def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Pa
         "--max-tokens",
         "7",
     ]
-    words += ["--optimizer", "adamw", "--lora-rank", "2", "--keep", "1"]
+    words += ["--optimizer", "adamw", "--lora-rank", "2", "--keep", "1", "--critic", "shared"]
     command = tyro.cli(Command, args=expand_dotted(words))
     config, _ = configure(command, Silent())
     file = tmp_path / "config.json"
@@ -348,7 +348,9 @@ def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Pa
     plain = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
     plain += ["--recipe", "drgrpo"]
     fresh = configure(tyro.cli(Command, args=expand_dotted(plain)), Silent())[0]
-    assert again("--recipe", "drgrpo")["recipe"] == fresh.resolved("digest")["recipe"]
+    other = again("--recipe", "drgrpo")
+    assert other["recipe"] == fresh.resolved("digest")["recipe"]
+    assert (again()["learner"]["critic"], other["learner"]["critic"]) == ("shared", "own")
 
 
 @pytest.mark.parametrize(

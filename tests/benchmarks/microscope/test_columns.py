@@ -324,7 +324,7 @@ def test_noise_of_batches_lowers_one_cosine_and_not_the_expected_one() -> None:
     assert reference_measures(noise, opposed, np.full(4, 10.0), np.ones((1, 4))) == {}
 
 
-def test_a_reference_path_is_compared_with_its_siblings() -> None:
+def test_a_reference_episode_is_compared_with_the_others_of_its_group() -> None:
     found = [float(row[0]) for row in compared_returns(single_turns([1.0, 0.0, 0.0]))]
     assert found == pytest.approx([1 / 3, -0.5 / 3, -0.5 / 3])
     assert [float(row[0]) for row in compared_returns(single_turns([1.0]))] == [0.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from turngym.benchmarks.microscope.metrics import exact_table, group_sums, turn_measures
+from turngym.benchmarks.microscope.metrics import exact_table, group_sums, spearman, turn_measures
 
 
 def measures(group: list[int], credit: list[float], truth: list[float]) -> dict[str, float]:
@@ -28,3 +28,7 @@ def test_groups_of_one_turn_have_no_order() -> None:
 
 def test_what_differs_by_rounding_is_constant() -> None:
     assert measures([0, 0], [1.0, 1.0 + 1e-8], [0.5, 0.3])["constant_groups"] == 1.0
+    # wherever they lie: no grid's border is between them
+    near = np.array([0.82871718, 0.82871722, 1.044, -0.3])
+    exact, truth = np.array([0.8, 0.8, 1.0, -0.3]), np.array([0.1, 0.2, 0.3, 0.4])
+    assert spearman(near, truth) == spearman(exact, truth)

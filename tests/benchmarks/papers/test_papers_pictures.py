@@ -101,6 +101,15 @@ def test_imitation_rows_are_whole_sessions(tmp_path):
     assert main(words) == 2  # never overwritten
 
 
+def test_imitation_rows_of_another_schedule(tmp_path, capsys):
+    words = ["papers", "imitation", "--size", "micro", "--n", "3", "--out", str(tmp_path / "a")]
+    assert main([*words, "--env.schedule", "layered"]) == 0, capsys.readouterr().err
+    words = [*words[:-1], str(tmp_path / "b"), "--per-layer", "1"]
+    assert main([*words, "--env.schedule", "layered"]) == 2
+    assert "--per-layer" in capsys.readouterr().err
+    assert main(words) == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,6 +12,7 @@ from helpers.guess_worlds import AskingGuess, Guess, SessionGuess, guess
 from packaging.version import Version
 
 from turngym.envs import check_text_env
+from turngym.envs.core.env import TextEnv
 from turngym.envs.core.episode import Outcome
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 from turngym.envs.core.registration import EnvironmentSpec, register_environment
@@ -76,6 +77,44 @@ def test_laws_that_say_nothing_are_reported() -> None:
         "the expert reaches the top",
         "the answer is hidden",
     }
+
+
+class OwnStream(Guess):
+    """Keeps a stream of its own in its state, which nothing that an action brings is drawn from."""
+
+    chance = False
+
+    def begin(self, task, random):
+        world, text = super().begin(task, random)
+        world.asked, world.stream = [], 0
+        return world, text
+
+    def judge(self, episode, number):
+        episode.state.asked.append(number)
+        if number == episode.state.secret.number:
+            return Outcome.solved("Yes.\n", {"outcome": 1.0})
+        return Outcome.move("No.\n")
+
+    def redraw(self, key):
+        super().redraw(key)
+        self.episode.state.stream = key + 1
+
+
+class HiddenLuck(OwnStream):
+    def judge(self, episode, number):
+        outcome = super().judge(episode, number)
+        episode.state.asked.append(int(episode.random.generator.integers(10)))
+        return outcome
+
+    def redraw(self, key):
+        TextEnv.redraw(self, key)
+
+
+def test_luck_is_what_an_action_brings_not_a_stream_in_the_state() -> None:
+    law = LAWS["luck is declared"]
+    law(Lab(OwnStream, 2))
+    with pytest.raises(LawViolation, match="with another random stream another state"):
+        law(Lab(HiddenLuck, 2))
 
 
 @pytest.mark.parametrize(("law", "world"), BROKEN, ids=lambda x: getattr(x, "__name__", x))

@@ -251,6 +251,11 @@ def test_refusals(settings: dict[str, Any], error: type[Exception], match: str) 
         WebQA(**settings)
 
 
+@pytest.mark.parametrize("allow", [[], "", ()])
+def test_no_host_may_be_said_without_an_endpoint(allow: Any) -> None:
+    assert WebQA(size="micro", allow=allow).max_turns
+
+
 @pytest.mark.parametrize(
     "settings",
     [

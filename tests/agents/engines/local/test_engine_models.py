@@ -59,6 +59,13 @@ def test_half_precision_rounds_weights_and_no_rotary_angles() -> None:
     np.testing.assert_allclose(done.entropies, entropies, atol=1e-3)
 
 
+def test_a_table_of_positions_is_rounded_with_the_embeddings() -> None:
+    small = {"d_model": 32, "ffn_dim": 64, "num_layers": 2, "attention_heads": 4}
+    net = model("XGLM", **small, max_position_embeddings=128)
+    (done,) = ask(engine(net, dtype="bfloat16"), request([5, 6, 7], temperature=0.0, max_tokens=2))
+    assert np.isfinite(done.logprobs).all()
+
+
 def adapted(family: str = "Qwen2", seed: int = 0, **more: Any) -> Any:
     net = with_lora(model(family, **more), LoraSettings(rank=4), seed=seed)
     shake(net)
