@@ -52,14 +52,14 @@ def run(command: Command) -> None:
     from ...agents.drrn.policy import DrrnPolicy, load_drrn, save_drrn
     from ...algos.training.supervised.drrn import DrrnProgress, train_drrn
 
-    if not command.eval_n:
-        refuse_without(command, "--eval-n above 0", ("eval_split",))
     folder = new_folder(command.out)
     prepare(small=True)
     env = env_config(command.env, EnvOptions(size=command.size, env_arg=command.env_arg))
     training = command.training
     if command.eval_n:  # a wrong split is refused now, not after the training
         _compared(command, env)
+    else:
+        refuse_without(command, "--eval-n above 0", ("eval_split",))
     report, start = reporter(), time.monotonic()
     with report.bar(f"DRRN on {command.env}") as bar:
 
