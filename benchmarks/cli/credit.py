@@ -13,7 +13,6 @@ import tyro
 from rich.markup import escape
 
 from ...agents.engines.factory import EngineSettings
-from ...algos.evaluation.defaults import MAX_TOKENS
 from ...envs.core.errors import BadValueError
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import count_cores
@@ -111,7 +110,7 @@ class Command:
         small: Settings of recipes for small models; left out: with the starter alone.
         split: Split of the tasks.
         seed: Of tasks, episodes and sampling.
-        max_tokens: Maximum tokens of one action.
+        max_tokens: Maximum tokens of one action; left out: what a run was trained with, else 64.
         sampler: The engine.
         truth: How the true advantages are measured.
         columns: How the columns of --matrix are measured.
@@ -134,7 +133,7 @@ class Command:
     small: bool | None = None
     split: str = "train"
     seed: int = 0
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int | None = None
     sampler: Sampler = field(default_factory=partial(EngineSettings, max_batch=256))
     truth: Annotated[TruthOptions, tyro.conf.arg(name="")] = field(default_factory=TruthOptions)
     view: int = 4
@@ -258,7 +257,7 @@ def make_config(command: Command, recipes: dict[str, Recipe], report: Reporter) 
     from ...algos.training.config import Budget, TrainConfig
 
     given = env_config(command.env, command.env_options)
-    env, model = measured_start(given, command.model, command.max_tokens, report)
+    env, model, limit = measured_start(given, command.model, command.max_tokens, report)
     return TrainConfig(
         env=env,
         model=model,
@@ -266,7 +265,7 @@ def make_config(command: Command, recipes: dict[str, Recipe], report: Reporter) 
         budget=Budget(steps=1),
         split=command.split,
         seed=command.seed,
-        max_tokens=command.max_tokens,
+        max_tokens=limit,
         **vars(command.sampler),
     )
 

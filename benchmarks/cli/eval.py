@@ -21,7 +21,7 @@ from ...agents.planning.search import PlannerSetup
 from ...agents.prompting import Dialect, EngineModel, Limits, OpenAIModel, TextModel, prompting
 from ...agents.prompting.episode import check_search_env
 from ...agents.scripted import scripted, scripted_names, text_env
-from ...algos.evaluation.defaults import MAX_TOKENS, TASKS, TEMPERATURE
+from ...algos.evaluation.defaults import TASKS, TEMPERATURE
 from ...algos.evaluation.evaluate import (
     AGENT_ERROR,
     ENV_ERROR,
@@ -41,7 +41,7 @@ from ...algos.training.config import EnvConfig, EvalConfig
 from ...envs.core.env import TextEnv
 from ...envs.core.errors import BadValueError, TurngymError, UnknownNameError
 from ..runtime.threads import prepare, prepare_for
-from ..science_world.table import sources, task_sets, task_table
+from ..science_world.table import show_tasks, task_sets
 from .arguments import output_file, values
 from .asked_model import ASKING, DRRN, ModelOptions, check_model_options, check_sampling
 from .differences import (
@@ -57,6 +57,7 @@ from .model_options import (
     Sampler,
     WarmStartOptions,
     Warmth,
+    action_tokens,
     fitting_size,
     made_for,
     model_path,
@@ -76,7 +77,7 @@ from .planner_options import (
 from .tables import table_console
 
 SERVER_CONCURRENCY = 16
-TOKENS = {"chat": 512, "tags": 64}
+CHAT_TOKENS = 512
 PUBLISHED = ("paper", "gpt-4")
 """Tables that stand beside measured scores unless others are asked for."""
 
@@ -110,7 +111,7 @@ class Command:
         temperature: Temperature of a model's sampled score, beside which its greedy one stands;
             0 gives the greedy one only. Left out: 1, and 0 for prompting agents and DRRN.
         max_tokens: Maximum tokens of a model's action, or of one reply to a prompting agent; left
-            out: 64, and 512 in the dialect chat.
+            out: the most a run was trained with, else 64; 512 for replies in the dialect chat.
         sampler: What samples a model's actions.
         out: File for the scores as JSON, with the outcome of every task (whole sets have it; parts
             and means of sets do not); prompting agents write their transcripts beside it, in a
@@ -178,6 +179,7 @@ def run(command: Command) -> None:
         prepare(small=True)
         folder = starter(command.env, report)
         agents = [(name, folder if agent == STARTER else agent) for name, agent in agents]
+    _action_tokens(command, report)
     agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     about = [_about(name, agent, command, asked, sets[0].base_env) for name, agent in agents]
@@ -215,17 +217,10 @@ def _keep(
             write_score_rows(out, rows, join=not by_task.keys() >= set(agents))
     finally:
         if command.per_task:
-            _show_tasks(by_task, PUBLISHED if command.published is None else command.published)
+            published = PUBLISHED if command.published is None else command.published
+            show_tasks(table_console(), by_task, published)
         else:
             show_scores(rows, earlier)
-
-
-def _show_tasks(by_task: Mapping[str, Sequence[Evaluation]], published: Sequence[str]) -> None:
-    """Print the scores of every task of ScienceWorld beside published ones."""
-    console = table_console()
-    console.print(task_table(by_task, published))
-    for line in sources(published):
-        console.print(line, highlight=False, style="dim")
 
 
 def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
@@ -251,16 +246,19 @@ def _configure_sets(command: Command) -> tuple[EnvConfig, Sequence[EvalConfig]]:
 
 def _made_for(command: Command) -> Mapping[str, Any]:
     """Return the environment's settings that the models know, where they agree."""
-    agents = [name for name in command.agent if name not in (*scripted_names(), *ASKING)]
-    names = [*agents, *filter(None, [command.model_options.model])]
-    folders = [None if n == STARTER else model_path(n) for n in names if _is_model(n)]
-    found = [made_for(folder, command.env) for folder in folders]
+    found = [made_for(folder, command.env) for folder in _folders(command)]
     return found[0] if found and all(one == found[0] for one in found) else {}
 
 
-def _is_model(name: str) -> bool:
-    """Return whether a name is a model's; another folder hides no scripted agent of its name."""
-    return name == STARTER or (Path(name).expanduser() / "config.json").is_file()
+def _folders(command: Command) -> list[str | None]:
+    """Return the folders of models and runs that are named, None for the starter.
+
+    Another folder hides no scripted agent of its name.
+    """
+    agents = [name for name in command.agent if name not in (*scripted_names(), *ASKING)]
+    names = [*agents, *filter(None, [command.model_options.model])]
+    found = [n for n in names if n == STARTER or (Path(n).expanduser() / "config.json").is_file()]
+    return [None if n == STARTER else model_path(n) for n in found]
 
 
 def _find_agent(name: str, sets: Sequence[EvalSet]) -> str:
@@ -391,9 +389,9 @@ def _evaluate(
         from ...algos.evaluation.lm_agent import TokenAgent
 
         prepare_for(agent)
-        max_tokens = _action_tokens(command)
+        limit = _action_tokens(command)
         heat = TEMPERATURE if command.temperature is None else command.temperature
-        model = TokenAgent(agent, max_tokens=max_tokens, temperature=heat, engine=command.sampler)
+        model = TokenAgent(agent, max_tokens=limit, temperature=heat, engine=command.sampler)
         return [model.evaluate(what, report) for what in sets]
     evaluate = _make_evaluator(agent, command, asked, env)
     found = []
@@ -408,8 +406,8 @@ def _evaluate(
     return found
 
 
-def _action_tokens(command: Command) -> int:
-    return MAX_TOKENS if command.max_tokens is None else command.max_tokens
+def _action_tokens(command: Command, report: Reporter | None = None) -> int:
+    return action_tokens(filter(None, _folders(command)), command.max_tokens, report)
 
 
 def _make_evaluator(
@@ -498,7 +496,9 @@ def make_prompted(
 
 
 def _reply_tokens(command: Command, asked: PromptedModel) -> int:
-    return TOKENS[asked.dialect] if command.max_tokens is None else command.max_tokens
+    if command.max_tokens is None and asked.dialect == "chat":
+        return CHAT_TOKENS
+    return _action_tokens(command)
 
 
 def _concurrency(command: Command) -> int:

@@ -18,6 +18,7 @@ from ...agents.models.registry.catalogue import CATALOGUE
 from ...agents.models.registry.fetch import is_registry_model, model_folder
 from ...agents.rendering.factory import Style
 from ...agents.scripted import scripted_names, text_env
+from ...algos.evaluation.defaults import MAX_TOKENS
 from ...algos.learner.freed_memory import give_memory_back
 from ...algos.runs.progress import Reporter, reporter
 from ...algos.runs.run_dir import read_json
@@ -228,15 +229,43 @@ def made_for(model: str | None, env_id: str) -> Mapping[str, Any]:
     """
     if model is None:
         return find_environment(env_id).warm_start_settings
-    folder = Path(model)
-    made, run = folder / "starter.json", folder.parent.parent / "config.json"
-    about: Mapping[str, Any] = {}
+    made = Path(model) / "starter.json"
     if made.is_file():
         found = read_json(made)
         about = {"id": found.get("env_id"), "settings": found.get("env_kwargs", {})}
-    elif folder.parent.name == "checkpoints" and run.is_file():
-        about = read_json(run).get("env", {})
+    else:
+        about = _run_settings(model).get("env", {})
     return about.get("settings", {}) if about.get("id") == env_id else {}
+
+
+def _run_settings(model: str) -> Mapping[str, Any]:
+    """Return the settings of the run that a checkpoint is of; of another model none."""
+    folder = Path(model)
+    run = folder.parent.parent / "config.json"
+    of_run = folder.parent.name == "checkpoints" and run.is_file()
+    return read_json(run) if of_run else {}
+
+
+def action_tokens(models: Iterable[str], given: int | None, report: Reporter | None = None) -> int:
+    """Return the maximum tokens of an action: as given, else what a run was trained with.
+
+    A policy that learned to write longer actions would be cut off by the default. All models of a
+    call write equally much, else their scores could not be compared.
+
+    Args:
+        models: Folders or hub names.
+        given: What the command line says; None for nothing.
+        report: Where it is said that the default is not what is taken; None for nowhere.
+    """
+    if given is not None:
+        return given
+    trained = [_run_settings(model).get("max_tokens", MAX_TOKENS) for model in models]
+    found = max(trained, default=MAX_TOKENS)
+    if report is not None and found != MAX_TOKENS:
+        report.note(
+            f"--max-tokens {found}: what this model was trained with; give another to change it"
+        )
+    return found
 
 
 def fitting_size(env: EnvConfig, made: Mapping[str, Any], report: Reporter) -> EnvConfig:
@@ -265,15 +294,16 @@ def fetch_model(name: str, report: Reporter) -> Path:
 
 
 def measured_start(
-    env: EnvConfig, model: str | None, max_tokens: int, report: Reporter
-) -> tuple[EnvConfig, str]:
-    """Return what `probe` and `credit` measure: the environment, and the folder of the policy.
+    env: EnvConfig, model: str | None, max_tokens: int | None, report: Reporter
+) -> tuple[EnvConfig, str, int]:
+    """Return what `probe` and `credit` measure: environment, folder of the policy, maximum tokens.
 
     Args:
         env: The environment as the command line describes it.
         model: The policy; None or ``starter`` for the ladder's start in environments of the ladder,
             else the environment's starter (a blank model where it has none).
-        max_tokens: Maximum tokens of an action, beside which an observation must fit.
+        max_tokens: Maximum tokens of an action, beside which an observation must fit; None for what
+            a run was trained with, else 64.
         report: Shows the progress.
     """
     from ..ladder.suites import family_start
@@ -286,7 +316,8 @@ def measured_start(
         named = given is not None
         folder = model_path(given, (STARTER,), "model") if named else starter(env.id, report)
         env = fitting_size(env, made_for(None if own else folder, env.id), report)
-    return fitted(env, folder, max_tokens, own, report), folder
+    limit = action_tokens([folder], max_tokens, report)
+    return fitted(env, folder, limit, own, report), folder, limit
 
 
 def starter(

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import closed, scripted, scripted_names, text_env
-from ...algos.evaluation.defaults import MAX_TOKENS, TEMPERATURE
+from ...algos.evaluation.defaults import TEMPERATURE
 from ...algos.runs.console import PlainConsole
 from ...algos.runs.progress import reporter
 from ...algos.training.config import EnvConfig
@@ -32,6 +32,7 @@ from .model_options import (
     OF_ENGINES,
     STARTER,
     Sampler,
+    action_tokens,
     fitting_size,
     made_for,
     model_path,
@@ -53,7 +54,8 @@ class Command:
         task: Index of the task; drawn from the seed when left out.
         seed: Seed of the episode.
         temperature: Temperature of a model's sampling; 0 is greedy.
-        max_tokens: Maximum tokens of a model's action.
+        max_tokens: Maximum tokens of a model's action; left out: what a run was trained with, else
+            64.
         sampler: What samples a model's actions.
         out: File that the episode is appended to, for `turngym view`; left out: with a human
             runs/plays/ENV.jsonl, else none; empty for none.
@@ -66,7 +68,7 @@ class Command:
     task: int | None = None
     seed: int = 0
     temperature: float = TEMPERATURE
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
     out: Annotated[str | None, MAY_BE_EMPTY] = None
 
@@ -196,7 +198,7 @@ def _watch_model(
     env = fitting_size(config, made_for(model, command.env), report).make()
     agent = TokenAgent(
         model,
-        max_tokens=command.max_tokens,
+        max_tokens=action_tokens([model], command.max_tokens, report),
         temperature=command.temperature,
         engine=command.sampler,
     )

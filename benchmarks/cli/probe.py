@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -41,7 +41,7 @@ class Command:
         split: Split whose tasks success is measured on.
         n: Number of such tasks.
         temperature: Temperature of sampling, above 0.
-        max_tokens: Maximum tokens of an action.
+        max_tokens: Maximum tokens of an action; left out: what a run was trained with, else 64.
         sampler: What samples actions.
     """
 
@@ -53,7 +53,7 @@ class Command:
     split: str = "dev"
     n: int = 40
     temperature: float = TEMPERATURE
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
 
 
@@ -77,10 +77,12 @@ def run(command: Command) -> None:
     from ..ladder.probe import check_numbers, probe
 
     check_numbers(command.prompts, command.trees)
-    sampling = Sampling(max_tokens=command.max_tokens, temperature=command.temperature)
+    asked = MAX_TOKENS if command.max_tokens is None else command.max_tokens
+    sampling = Sampling(max_tokens=asked, temperature=command.temperature)
     prepare(small=command.model == STARTER)
     given = env_config(command.env, command.env_options)
-    env, folder = measured_start(given, command.model, command.max_tokens, reporter())
+    env, folder, limit = measured_start(given, command.model, command.max_tokens, reporter())
+    sampling = replace(sampling, max_tokens=limit)
     what = EvalConfig(name=command.split, env=env, split=command.split, n=command.n).make()
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, command.sampler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,6 @@ import tyro
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted_names
-from ...algos.evaluation.defaults import MAX_TOKENS
 from ...algos.runs.progress import reporter
 from ...algos.training.config import model_digest
 from ...envs.core.errors import BadValueError, DataError
@@ -27,7 +26,7 @@ from ...leaderboard.suites.files import known_suites
 from ...leaderboard.verification.checks import check_manifest, find_suite
 from . import submit
 from .arguments import Repeated
-from .model_options import Sampler, model_path
+from .model_options import Sampler, action_tokens, model_path
 from .tables import say
 
 
@@ -43,7 +42,7 @@ class Command:
         suite_file: JSON file of a further suite, repeatable.
         overwrite: Replace an earlier rerun.
         temperature: Temperature of the sampling that the entry declares; 0 is greedy.
-        max_tokens: Maximum tokens of an action.
+        max_tokens: Maximum tokens of an action; left out: what the runs were trained with, else 64.
         sampler: What samples the actions.
     """
 
@@ -53,7 +52,7 @@ class Command:
     suite_file: Repeated = ()
     overwrite: bool = False
     temperature: float = 0.0
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
 
 
@@ -77,6 +76,9 @@ def run(command: Command) -> None:
     out = folder.with_name(folder.name + "-rerun")
     if out.exists() and not command.overwrite:
         raise DataError(f"{out}: exists; --overwrite replaces it.")
+    models = [model_path(word, (), "model") for word in command.weights]
+    limit = action_tokens(models, command.max_tokens, reporter())
+    command = replace(command, max_tokens=limit)
     played, digests = _play(command, manifest, suite)
     if out.exists():
         shutil.rmtree(out)
@@ -91,7 +93,9 @@ def run(command: Command) -> None:
     fields = {
         "versions": dict(get_versions()),
         "date": now.date().isoformat(),
-        "card": manifest.card.model_copy(update={"sampling": _sampling(command)}),
+        "card": manifest.card.model_copy(
+            update={"sampling": submit.describe_sampling(command.temperature, limit)}
+        ),
     }
     record.write(record_path(out))
     write_entry(out, manifest.model_copy(update=fields), played)
@@ -133,10 +137,6 @@ def _play(
         digests.append(model_digest(model_path(word, (), "model")))
         played += submit.source_of(word, asked).play(suite, place, reporter())
     return played, tuple(digests)
-
-
-def _sampling(command: Command) -> str:
-    return submit.describe_sampling(command.temperature, command.max_tokens)
 
 
 def _count_equal(files: EntryFiles, played: Sequence[Episode]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +13,6 @@ import tyro
 
 from ...agents.engines.factory import EngineSettings
 from ...agents.scripted import scripted, scripted_names
-from ...algos.evaluation.defaults import MAX_TOKENS
 from ...algos.evaluation.evaluate import describe_decoding
 from ...algos.runs.progress import Bar, Reporter, reporter
 from ...envs.core.env import Policy, TextEnv
@@ -34,7 +33,7 @@ from ...leaderboard.schema.suite import Cell, Slot, Suite, parts_of
 from ...leaderboard.suites.digests import make_cell_env
 from ...leaderboard.suites.files import known_suites, load_suite
 from ..runtime.threads import prepare_for
-from .model_options import OF_ENGINES, Sampler, model_path
+from .model_options import OF_ENGINES, Sampler, action_tokens, model_path
 
 if TYPE_CHECKING:
     from ...algos.evaluation.lm_agent import TokenAgent
@@ -100,7 +99,8 @@ class Command:
         fill_missing: Count episodes that are in no transcript as errors.
         key: File of a signing key (`turngym leaderboard key`).
         temperature: Temperature of a model's sampling; 0 is greedy.
-        max_tokens: Maximum tokens of a model's action.
+        max_tokens: Maximum tokens of a model's action; left out: what a run was trained with, else
+            64.
         sampler: What samples a model's actions.
     """
 
@@ -119,7 +119,7 @@ class Command:
     fill_missing: bool = False
     key: str | None = None
     temperature: float = 0.0
-    max_tokens: int = MAX_TOKENS
+    max_tokens: int | None = None
     sampler: Sampler = field(default_factory=EngineSettings)
 
 
@@ -134,6 +134,7 @@ class Source:
         seed: Training seed.
         used: What training cost.
         recipe: How it was trained; empty where nobody knows.
+        model: Folder or hub name of the model that plays; empty for anything else.
         sampling: How its actions are sampled; empty where they are not sampled here.
         track: Start and budget of a training run; None for anything else.
         env_id: Environment that it was trained on; empty where nobody knows.
@@ -145,6 +146,7 @@ class Source:
     seed: int = 0
     used: Budget = field(default_factory=Budget)
     recipe: str = ""
+    model: str = ""
     sampling: str = ""
     track: Track | None = None
     env_id: str = ""
@@ -187,6 +189,10 @@ def run(command: Command) -> None:
     notes = _notes(command)
     sources = [source_of(word, command) for word in command.sources]
     _check_read(command, sources)
+    if models := [source.model for source in sources if source.model]:  # one card for all runs
+        limit = action_tokens(models, command.max_tokens, reporter())
+        command = replace(command, max_tokens=limit)
+        sources = [source_of(word, command) for word in command.sources]
     manifest = make_manifest(suite, **_fields(command, sources))
     if warning := _untrained(suite, sources):
         say(warning)
@@ -272,7 +278,8 @@ def source_of(word: str, command: Command) -> Source:
     return Source(
         name=word,
         label=folder.name,
-        sampling=describe_sampling(command.temperature, command.max_tokens),
+        model=model,
+        sampling=describe_sampling(command.temperature, action_tokens([model], command.max_tokens)),
         play=lambda *how: _play_model(model, command, *how),
         **about,
     )
@@ -296,7 +303,7 @@ def _play_model(
     prepare_for(model)
     agent = TokenAgent(
         model,
-        max_tokens=command.max_tokens,
+        max_tokens=action_tokens([model], command.max_tokens),
         temperature=command.temperature,
         engine=command.sampler,
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -99,6 +100,15 @@ def task_table(measured: Mapping[str, Sequence[Evaluation]], groups: Sequence[st
     whole += [_mean_of([column.scores[task] for task in tasks]) for column in shown]
     table.add_row("[bold]mean of tasks[/]", "", *(f"[bold]{_number(score)}[/]" for score in whole))
     return table
+
+
+def show_tasks(
+    console: Console, measured: Mapping[str, Sequence[Evaluation]], groups: Sequence[str]
+) -> None:
+    """Print the table, and the sources of what was published."""
+    console.print(task_table(measured, groups))
+    for line in sources(groups):
+        console.print(line, highlight=False, style="dim")
 
 
 def sources(groups: Sequence[str]) -> list[str]:

@@ -260,8 +260,9 @@ def test_probe_and_credit_begin_with_the_same_model(
     config = credit.make_config(command, credit.find_recipes(command), Silent())
     assert config.model == (own or starter(env_id, Silent()))
     env = env_config(env_id, EnvOptions())
-    assert measured_start(env, STARTER, command.max_tokens, Silent()) == (config.env, config.model)
-    assert measured_start(env, None, command.max_tokens, Silent()) == (config.env, config.model)
+    expected = (config.env, config.model, config.max_tokens)
+    assert measured_start(env, STARTER, command.max_tokens, Silent()) == expected
+    assert measured_start(env, None, command.max_tokens, Silent()) == expected
 
     seen: list[str] = []
 
