@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from inspect import isawaitable
+from types import CoroutineType
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -270,13 +271,36 @@ async def sample(engine: Engine, request: Request) -> Completion:
         TypeError: The engine gave something else than a completion with arrays.
         BadValueError: These do not have one entry per token, or there is none.
     """
-    asked, name = engine.generate(request), f"{type(engine).__name__}.generate"
-    if not isawaitable(asked):
+    asked = engine.generate(request)
+    if not isinstance(asked, CoroutineType) and not isawaitable(asked):
         raise TypeError(
-            f"{name} gave a {type(asked).__name__}; expected a coroutine that returns a "
-            "Completion: async def generate(self, request)."
+            f"{type(engine).__name__}.generate gave a {type(asked).__name__}; expected a coroutine "
+            "that returns a Completion: async def generate(self, request)."
         )
     done: Any = await asked
+    if not _is_whole(done):
+        _refuse(done, f"{type(engine).__name__}.generate")
+    return done
+
+
+def _is_whole(done: Any) -> bool:
+    """Return whether a completion has one number of each kind per token, and a token."""
+    if not isinstance(done, Completion):
+        return False
+    ids, logprobs, entropies = done.ids, done.logprobs, done.entropies
+    return (
+        isinstance(ids, np.ndarray)
+        and isinstance(logprobs, np.ndarray)
+        and isinstance(entropies, np.ndarray)
+        and ids.dtype.kind in "iu"
+        and logprobs.dtype.kind == entropies.dtype.kind == "f"
+        and ids.shape == logprobs.shape == entropies.shape == (ids.size,)
+        and ids.size > 0
+    )
+
+
+def _refuse(done: Any, name: str) -> None:
+    """Say what is wrong with what an engine's method ``name`` gave."""
     if not isinstance(done, Completion):
         raise TypeError(f"{name} gave a {type(done).__name__}; expected a Completion.")
     for what, kinds in _ARRAYS:
@@ -291,7 +315,6 @@ async def sample(engine: Engine, request: Request) -> Completion:
                 f"{name} gave {what} of shape {values.shape} with ids of {done.ids.shape}; "
                 "expected one for each sampled token, at least one."
             )
-    return done
 
 
 class Requirement(NamedTuple):
