@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...envs.utils.seed_tests import SeedTest
+from ...envs.utils.seed_tests import AT_END, SeedTest
 from ...leaderboard.schema.base import Form
 from ..matrix.cell import Machine, Used
 from .claim import Claim, Comparison
@@ -101,6 +101,11 @@ class Finding(Form):
         """Whether the comparison is as the statement expects."""
         wanted = "reproduced" if self.comparison.expected == "above" else "equivalent"
         return self.verdict == wanted
+
+    @property
+    def at_end(self) -> bool:
+        """Whether both arms are at the same end of the measure, so that nothing was compared."""
+        return self.why.startswith(AT_END)
 
     @property
     def shown(self) -> str:

@@ -29,7 +29,8 @@ class Repetitions:
 
     Attributes:
         findings: One per repeated arm and measure, with the claim that it stands beside.
-        count: Findings with a test.
+        count: Findings with a test, but for those at an end of the measure.
+        at_end: Further ones, whose arms are both at the floor or the ceiling: no test of the rule.
         different: Those that were called different, in either direction.
         significant: Those with p <= .05.
         missed: Those whose interval leaves 0 out.
@@ -38,6 +39,7 @@ class Repetitions:
 
     findings: list[tuple[str, Finding]]
     count: int
+    at_end: int
     different: int
     significant: int
     missed: int
@@ -220,10 +222,12 @@ def collect_repetitions(outcomes: Sequence[Outcome]) -> Repetitions:
         for finding in outcome.repetition:
             key = folders.get(finding.comparison.better, ""), finding.comparison.measure
             found.setdefault(key, (outcome.claim.name, finding))
-    tests = [(f.test, f.verdict) for _, f in found.values() if f.test is not None]
+    compared = [f for _, f in found.values() if f.test is not None]
+    tests = [(f.test, f.verdict) for f in compared if f.test is not None and not f.at_end]
     return Repetitions(
         findings=list(found.values()),
         count=len(tests),
+        at_end=len(compared) - len(tests),
         different=sum(
             verdict == "reproduced" or (verdict == "not reproduced" and test.high95 < 0)
             for test, verdict in tests

@@ -47,6 +47,8 @@ EDGE = 0.03
 """Distance from a measure's floor or ceiling within which an arm counts as being there."""
 EDGE_DEVIATION = 2 * EDGE
 """Largest standard deviation of the seeds of an arm at an end."""
+AT_END = "both arms are at the"
+"""What the reason begins with where both arms are at the same end of the measure."""
 RESAMPLES = 2_000
 Floats = npt.NDArray[np.float64]
 Show = Callable[[float], str]
@@ -146,11 +148,11 @@ class Edges(NamedTuple):
         """
         arms = [np.asarray(arm, dtype=np.float64) for arm in (ours, theirs)]
         if self.ceiling is not None and all(_is_above(a, self.ceiling - EDGE) for a in arms):
-            return "both arms are at the ceiling"
+            return f"{AT_END} ceiling"
         if self.floor is None or not all(_is_above(-a, -self.floor - EDGE) for a in arms):
             return ""
         guess = f" ({self.floor:.3g}, of a policy that has learned nothing)" if self.floor else ""
-        return f"both arms are at the floor{guess}"
+        return f"{AT_END} floor{guess}"
 
 
 class RankCorrelation(NamedTuple):

@@ -33,7 +33,7 @@ from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.executors import Ended
 from turngym.benchmarks.matrix.jobs import Job, perform
 from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
-from turngym.envs.utils.seed_tests import compare_seeds
+from turngym.envs.utils.seed_tests import Edges, compare_seeds
 
 
 class Here:
@@ -298,6 +298,10 @@ def test_repetitions_are_counted_and_bounded() -> None:
     assert found.allowed == 3
     assert found.within
     assert not collected([*quiet[:2], *loud]).within
+    # arms that both only guess cannot differ: they would hide the others
+    guess = quiet[0].model_copy(update={"why": Edges().describe([0.0] * 5, [0.0] * 5)})
+    found = collected([*[guess] * 19, *quiet[:2], *loud])
+    assert (found.count, found.at_end, found.allowed, found.within) == (4, 19, 1, False)
 
 
 def test_equal_arms_are_worded_by_what_was_expected() -> None:
