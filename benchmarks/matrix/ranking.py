@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...envs.utils.seed_tests import Edges
+from ...envs.utils.seed_tests import MIN_SEEDS, Edges
 from ...envs.utils.statistics import pass_all, pass_at
 from .cell import CellResult, Used
 from .comparison import Comparison, Contrast, compare_areas, decide_family, describe_lost
@@ -52,6 +52,7 @@ class Ranking:
         ranks: One per competing row.
         yardsticks: The A/A rows, which do not compete.
         left_out: Rows with too few scores to be compared, each with the reason.
+        level: Rows that are at the same end of the measure as the first one in every column.
     """
 
     envs: list[str]
@@ -59,14 +60,19 @@ class Ranking:
     ranks: list[Rank]
     yardsticks: list[Rank]
     left_out: dict[str, str]
+    level: frozenset[str] = frozenset()
 
     @property
     def leader(self) -> Rank | None:
         """Return the row whose interval lies above those of all others; None of a tie.
 
         Overlapping intervals are no proof that rows are equal, but nothing for a headline either.
+        Nor are fewer seeds than a verdict takes, or a row that is at the same end of the measure:
+        the headline says no more than the verdicts below it.
         """
         if len(self.ranks) < 2 or (low := self.ranks[0].area.low95) is None:
+            return None
+        if self.ranks[0].area.n < MIN_SEEDS or self.level:
             return None
         highs = [rank.area.high95 for rank in self.ranks[1:]]
         return self.ranks[0] if all(high is not None and low > high for high in highs) else None
@@ -118,12 +124,14 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
     ranks = {row: _rank(results, row, envs, values[row], found.get(row)) for row in values}
     ordered = sorted(recipes, key=lambda row: (-ranks[row].area.mean, row))
     left_out = {row: _why_left_out(results, row) for row in results.recipes if row not in ranks}
+    level = {row for row in ordered[1:] if _describe_ends(results, envs, ordered[0], row)}
     return Ranking(
         envs=envs,
         baseline=known,
         ranks=[ranks[row] for row in ordered],
         yardsticks=[ranks[row] for row in again],
         left_out=left_out,
+        level=frozenset(level),
     )
 
 
@@ -252,11 +260,16 @@ def _contrast(
     found = compare_areas(results.suite, ours, theirs, Edges(None, None), paired=paired)
     if found is None:
         return None
+    return found._replace(edge=_describe_ends(results, envs, row, other))
+
+
+def _describe_ends(results: Results, envs: Sequence[str], row: str, other: str) -> str:
+    """Return at which ends both rows are, in words; empty where a column is no end of both."""
     ends = []
     for column in envs:
         areas = [list(results.areas(label, column).values()) for label in (row, other)]
-        ends.append(results.edges(column).describe(*areas))
-    return found._replace(edge="; ".join(dict.fromkeys(ends)) if all(ends) else "")
+        ends.append(results.edges(column).describe(*areas) if len(areas[0]) > 1 else "")
+    return "; ".join(dict.fromkeys(ends)) if all(ends) else ""
 
 
 def _why_left_out(results: Results, recipe: str) -> str:

@@ -320,8 +320,8 @@ def test_ticks_enclose_and_are_round() -> None:
 
 
 def test_a_tie_has_no_leader() -> None:
-    def rank(name: str, low: float | None, high: float | None) -> Rank:
-        spread = Spread(mean=((low or 0.0) + (high or 0.0)) / 2, n=3, low95=low, high95=high)
+    def rank(name: str, low: float | None, high: float | None, n: int = 5) -> Rank:
+        spread = Spread(mean=((low or 0.0) + (high or 0.0)) / 2, n=n, low95=low, high95=high)
         return Rank(name, spread, None, None, None, 0.0, 0.0, None, {})
 
     def leader(*ranks: Rank) -> str | None:
@@ -332,3 +332,15 @@ def test_a_tie_has_no_leader() -> None:
     assert leader(rank("a", 0.6, 0.7), rank("b", 0.4, 0.65)) is None
     assert leader(rank("a", None, None), rank("b", None, None)) is None
     assert leader(rank("a", 0.6, 0.7)) is None
+    assert leader(rank("a", 0.6, 0.7, n=4), rank("b", 0.4, 0.5, n=4)) is None  # decide nothing
+
+
+def test_a_row_at_the_leaders_end_of_the_measure_leaves_no_leader(tmp_path: Path) -> None:
+    """The headline named a leader where every verdict below it said that nothing was compared."""
+    seeded(tmp_path, [4] * 5, [3] * 5)  # areas of 5/8 and 15/32, no deviation
+    assert rank_recipes(Results.read(tmp_path), "grpo").leader is not None
+    ends = {"Bandit-v0": Edges(0.0, 0.45)}
+    found = rank_recipes(Results.read(tmp_path, declared=ends), "grpo")
+    assert found.ranks[0].against is not None
+    assert found.ranks[0].against.verdict == "not decided"
+    assert found.leader is None
