@@ -108,6 +108,7 @@ class ColumnTable:
         zero_shot: The same of the model before its warm start; empty where it has none.
         rows: Fields and comparisons.
         base_steps: Mean optimiser steps of the baseline; None without a run of it.
+        base_tokens: Its mean sampled tokens; None likewise.
     """
 
     name: str
@@ -117,6 +118,7 @@ class ColumnTable:
     zero_shot: list[float | None]
     rows: list[tuple[Place, Comparison | None]]
     base_steps: float | None
+    base_tokens: float | None
 
 
 def write_report(
@@ -190,6 +192,7 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
     places = {(r, e): results.place(r, e) for r in results.recipes for e in results.envs}
     found = compare_by_column(results, baseline)
     ranks = rank_recipes(results, baseline)
+    base = next((rank for rank in ranks.ranks if rank.recipe == ranks.baseline), None)
     palette = colours([rank.recipe for rank in ranks.ranks], ranks.baseline)
     if not palette:
         first = [row for row in results.recipes if row not in results.suite.yardsticks]
@@ -219,9 +222,8 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         "tables": [
             _column_table(results, places, found, column, baseline) for column in results.envs
         ],
-        "base_steps": next(
-            (rank.optimizer_steps for rank in ranks.ranks if rank.recipe == ranks.baseline), None
-        ),
+        "base_steps": None if base is None else base.optimizer_steps,
+        "base_tokens": None if base is None else base.tokens,
         "comparisons": len([pair for pair in found if pair[0] not in results.suite.yardsticks]),
         "costs": collect_costs(results),
         "searches": list(results.searches.values()),
@@ -289,8 +291,21 @@ def count_steps(steps: float, base: float | None) -> str:
         steps: Mean optimiser steps of a run.
         base: The baseline's; None without one.
     """
-    apart = base is not None and abs(steps - base) > MATCHED * base
-    return f"{steps:.0f}{' ≠' if apart else ''}"
+    return f"{steps:.0f}{_mark_unmatched(steps, base)}"
+
+
+def count_tokens(tokens: float, base: float | None) -> str:
+    """Format sampled tokens, marked likewise: a run that another limit ended has fewer.
+
+    Args:
+        tokens: Mean tokens of a run.
+        base: The baseline's; None without one.
+    """
+    return short(tokens) + _mark_unmatched(tokens, base)
+
+
+def _mark_unmatched(spent: float, base: float | None) -> str:
+    return " ≠" if base is not None and abs(spent - base) > MATCHED * base else ""
 
 
 def split_words(column: str) -> list[str]:
@@ -370,6 +385,7 @@ def _column_table(
     zero_shot = [t.mean("solved") for t in bare if t is not None]
     rows = [(places[row, column], found.get((row, column))) for row in results.recipes]
     base = places.get((baseline, column))
+    base = base if base is not None and base.runs else None
     return ColumnTable(
         name=column,
         measure=about.measure,
@@ -377,7 +393,8 @@ def _column_table(
         start=(before[0], before[1]),
         zero_shot=zero_shot,
         rows=[(place, comparison) for place, comparison in rows if place.runs],
-        base_steps=base.mean_used("optimizer_steps") if base is not None and base.runs else None,
+        base_steps=None if base is None else base.mean_used("optimizer_steps"),
+        base_tokens=None if base is None else base.mean_used("tokens"),
     )
 
 
@@ -468,4 +485,5 @@ FILTERS = {
     "cell": one_line,
     "words": split_words,
     "count_steps": count_steps,
+    "count_tokens": count_tokens,
 }

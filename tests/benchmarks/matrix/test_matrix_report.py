@@ -18,6 +18,7 @@ from turngym.benchmarks.matrix.report import (
     TEMPLATES,
     Shade,
     count_steps,
+    count_tokens,
     interval,
     one_line,
     split_words,
@@ -216,6 +217,8 @@ def test_steps_that_differ_from_the_baselines_by_more_than_a_twentieth_are_marke
         "106 ≠",
     ]
     assert count_steps(7.0, None) == "7"
+    assert [count_tokens(n, 2000.0) for n in (1890.0, 1910.0)] == ["1.89k ≠", "1.91k"]
+    assert count_tokens(7.0, None) == "7"
 
 
 def test_the_interval_of_a_share_ends_at_its_bounds() -> None:
@@ -238,6 +241,13 @@ def test_rows_with_other_steps_are_marked_in_both_pages(tmp_path: Path) -> None:
     for page in reported(tmp_path):
         assert page.count(f"{steps} ≠") == 2  # in the ranking and in its column
         assert page.count("≠") == 3  # and where the sign is explained
+    # a run that the limit of calls ended has fewer tokens, and an area that goes on with its last
+    # value
+    used = result.used.model_copy(update={"tokens": result.used.tokens // 2})
+    result.model_copy(update={"used": used}).write(file)
+    for page in reported(tmp_path):
+        assert page.count(f"{used.tokens} ≠") == 2
+        assert page.count("≠") == 3
 
 
 def test_names_break_between_words() -> None:
