@@ -523,7 +523,8 @@ def _missing_seeds(test: SeedTest, adjusted_p: float, min_effect: float, show: S
     """
     beyond = abs(test.difference - test.margin)
     effect = min_effect or beyond
-    if effect == 0 or (test.deviation == 0 and test.p_value == 1):
+    rounding = 0.0 if min_effect else 1e-9 * test.deviation  # equal means, summed in another order
+    if effect <= rounding or (test.deviation == 0 and test.p_value == 1):
         return "no number of seeds separates arms without a difference"
     if test.deviation == 0 and beyond < min_effect:
         return (

@@ -166,6 +166,15 @@ def test_no_seeds_are_asked_for_where_all_are_equal_and_more_say_the_same() -> N
     )
 
 
+def test_a_difference_of_rounding_alone_needs_no_seeds() -> None:
+    """The same values in another order have means that differ by 1e-16: it asked for 1e32 seeds."""
+    arms = [0.12, 0.33, 0.72, 0.71, 0.94, 0.42], [0.12, 0.71, 0.94, 0.72, 0.33, 0.42]
+    test = compare_seeds(*arms)
+    assert 0 < abs(test.difference) < 1e-15
+    why = decided(test, min_effect=0.0).why
+    assert why.endswith("no number of seeds separates arms without a difference")
+
+
 def test_few_seeds_decide_nothing() -> None:
     two = compare_seeds([0.9, 0.91], [0.1, 0.1], bound=0.1)
     assert two.p_value < 0.05
