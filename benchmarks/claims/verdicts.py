@@ -27,11 +27,11 @@ Why these tests (rates by simulation, ``turngym claims --null``). The difference
 is symmetric whatever their own shape is, and there Student's t keeps its level or stays below it:
 with five seeds .5 to 5 % of its p-values are <= .05 for two modes (the pool of Fork-v0's finals),
 saturated, skewed, collapsing and correlated seeds. Only grids of two to four tries a seed come to 6
-%. The other tests are there for "reproduced": the permutation test is exact for every shape, so at
-most 2.5 % of equal arms pass it in the expected direction. Five pairs have 32 patterns of signs,
-of which two are .0625: there all seeds must agree, at most 3.1 %, and with Student's t 2.1 % for
-normal values and less for the others. Alone, permutations could not decide with five pairs, and t
-would have no guarantee.
+% (6.4 with two tries and eight seeds). The other tests are there for "reproduced": the permutation
+test is exact for every shape, so at most 2.5 % of equal arms pass it in the expected direction.
+Five pairs have 32 patterns of signs, of which two are .0625: there all seeds must agree, at most
+3.1 %, and with Student's t 2.1 % for normal values and less for the others. Alone, permutations
+could not decide with five pairs, and t would have no guarantee.
 "Equivalent" after five seeds does not exclude what happens to one seed in ten.
 
 A claim is reproduced when all of its comparisons are as expected, and not reproduced when one is
