@@ -10,6 +10,7 @@ import pytest
 
 from turngym.benchmarks.claims.catalogue import CLAIMS
 from turngym.benchmarks.claims.packing import is_packed, read_outcomes
+from turngym.benchmarks.claims.report import collect_repetitions
 from turngym.benchmarks.claims.verdicts import decide, judge_claim
 from turngym.benchmarks.ladder.families import WIDE_RATES
 from turngym.benchmarks.ladder.rates import at_chosen_rates, format_rates
@@ -54,6 +55,13 @@ def test_outcomes_of_claims_are_what_the_rule_says_of_their_values_now() -> None
         assert [(f.verdict, f.why) for f in findings] == [(f.verdict, f.why) for f in one.findings]
         assert judge_claim(findings) == (one.verdict, one.why), one.claim.name
         assert CLAIMS[one.claim.name].digest == one.digest, one.claim.name
+
+
+def test_the_number_of_repetitions_is_that_of_the_report() -> None:
+    found = collect_repetitions(read_outcomes(FOLDER / "claims.jsonl.gz"))
+    text = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    assert f"A/A: {found.count} comparisons of an arm with itself on other seeds" in text
+    assert found.significant == 2
 
 
 @pytest.mark.parametrize("path", MATRICES, ids=lambda path: path.name)
