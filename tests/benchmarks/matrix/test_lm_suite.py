@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from turngym.agents.models.loading import load_tokenizer
@@ -30,3 +32,8 @@ def test_an_expert_that_speaks_the_models_tokens_is_not_cut_off(name: str) -> No
         written = [renderer.write(with_thought(action, env.tools)) for _, action in talk]
         fitting += max(map(len, written)) < column.max_tokens  # and the end of the message
     assert fitting >= 0.95 * EPISODES
+
+
+def test_the_page_on_the_matrix_knows_how_many_cells_there_are() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "matrix.md").read_text(encoding="utf-8")
+    assert f"; {len(LM.cells)} cells, " in page
