@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -17,6 +19,15 @@ class PlainConsole(Console):
     could hide what was printed; a sign stands in their place. Everything in this package prints
     through this class.
     """
+
+    def on_broken_pipe(self) -> None:
+        """Leave a pipe that nobody reads any more to the command line; rich ends with 1.
+
+        Raises:
+            BrokenPipeError: Always.
+        """
+        self.quiet = True
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
