@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from importlib.metadata import version
 from io import StringIO
@@ -124,9 +124,25 @@ def main(words: Sequence[str] | None = None) -> int:
     Returns:
         0; 2 for input that was refused, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    with _variables(), thawed_heap(), terminate_as_interrupt() as termination:
+    with _streams(), _variables(), thawed_heap(), terminate_as_interrupt() as termination:
         status = _run_guarded(words)
     return TERMINATED if termination.came else status
+
+
+@contextmanager
+def _streams() -> Iterator[None]:
+    """Have a place to print within, also where the shell closed a stream."""
+    names = ("stdout", "stderr")
+    # Python has None for a stream that the shell closed (`>&-`), to which not all of us can print
+    closed = [name for name in names if getattr(sys, name) is None]
+    for name in closed:
+        setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    try:
+        yield
+    finally:
+        for name in closed:
+            getattr(sys, name).close()
+            setattr(sys, name, None)
 
 
 @contextmanager
@@ -151,6 +167,7 @@ def _run_guarded(words: Sequence[str] | None) -> int:
             PlainConsole(highlight=False).print(f"turngym {version('turngym')}")
         else:
             run_command(name, rest)
+        sys.stdout.flush()
     except TurngymError as error:
         return _refuse(error)
     except ModuleNotFoundError as error:
@@ -350,7 +367,9 @@ def take_accepted(words: Sequence[str]) -> list[str]:
 
 def _refuse(error: TurngymError) -> int:
     text = str(error).replace("[", r"\[")
-    PlainConsole(stderr=True).print(f"[bold red]error:[/] {text}", highlight=False, soft_wrap=True)
+    line = f"[bold red]error:[/] {text}"
+    with suppress(OSError):  # nobody reads stderr, or its disk is full: the status says it
+        PlainConsole(stderr=True).print(line, highlight=False, soft_wrap=True)
     return REFUSED
 
 
