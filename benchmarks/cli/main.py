@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from importlib.metadata import version
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from typing import Any
 
 import tyro
@@ -131,15 +131,23 @@ def main(words: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _streams() -> Iterator[None]:
-    """Have a place to print within, also where the shell closed a stream."""
+    """Have a place to print within, also where a stream is closed or not in UTF-8."""
     names = ("stdout", "stderr")
     # Python has None for a stream that the shell closed (`>&-`), to which not all of us can print
     closed = [name for name in names if getattr(sys, name) is None]
     for name in closed:
         setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    # a locale such as C has no dashes and arrows: \u2013 in their place, as Python does in stderr
+    output = sys.stdout if isinstance(sys.stdout, TextIOWrapper) else None
+    errors = None if output is None else output.errors
+    if output is not None and errors in ("strict", "surrogateescape"):
+        output.reconfigure(errors="backslashreplace")
     try:
         yield
     finally:
+        if output is not None and not output.closed:
+            with suppress(OSError):  # what is left to write has no room: Python says so at its end
+                output.reconfigure(errors=errors)
         for name in closed:
             getattr(sys, name).close()
             setattr(sys, name, None)

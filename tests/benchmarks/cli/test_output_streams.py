@@ -41,3 +41,11 @@ def test_a_reader_that_has_enough_is_no_failure(words: str) -> None:
 def test_the_status_is_right_where_nothing_can_be_printed(line: str, status: int) -> None:
     done = run_in_shell(f"turngym {line}")
     assert (done.returncode, done.stderr) == (status, "")
+
+
+def test_a_locale_without_dashes_gets_escapes() -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    words = "eval --env Game24-v0 --size micro --agent expert --n 2"
+    done = run_in_shell(f"turngym {words}", **ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"(15.8\u2013100.0)" in done.stdout
