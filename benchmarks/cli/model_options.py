@@ -169,7 +169,7 @@ def lora(options: LoraOptions) -> LoraSettings | None:
 
 
 def model_path(
-    name: str, also: Iterable[str] = ("human",), kind: Literal["agent", "model"] = "agent"
+    name: str, also: Iterable[str] = (), kind: Literal["agent", "model"] = "agent"
 ) -> str:
     """Return the folder of a model: all commands that take one read its name here.
 

@@ -46,7 +46,8 @@ def run(command: Command) -> None:
     """
     source = Path(command.source).expanduser()
     entry = (source / MANIFEST).is_file()
-    model = None if entry else Path(model_path(command.source, kind="model"))
+    also = ("a leaderboard entry",)
+    model = None if entry else Path(model_path(command.source, also, "model"))
     kind, uploads = find_uploads(source, model)
     for name in sorted(uploads):
         say(f"  {escape(name)}")

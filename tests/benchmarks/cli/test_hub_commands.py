@@ -350,3 +350,11 @@ def test_refusals_are_one_line(
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     assert main(["push", str(tiny_model), "lab/x"]) == 2
     assert "error: push lab/x:" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_mistyped_source_names_what_can_be_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push", "absent", "me/agent"]) == 2
+    known = capsys.readouterr().err.partition("Known: ")[2]
+    assert known.startswith("a leaderboard entry, ")
+    assert "human" not in known
