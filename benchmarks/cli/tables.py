@@ -50,12 +50,15 @@ def say(text: str) -> None:
 
 
 def plain_table(*left: str, right: Sequence[str] = (), **options: Any) -> Table:
-    """Return a table without lines: columns of text, then columns of numbers."""
+    """Return a table without lines: columns of text, then columns of numbers.
+
+    What a narrow terminal has no room for goes on in the next line, so that names stay whole.
+    """
     table = Table(**{"box": None, "padding": (0, 2, 0, 0), **options})
     for head in left:
-        table.add_column(head)
+        table.add_column(head, overflow="fold")
     for head in right:
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", overflow="fold")
     return table
 
 

@@ -8,7 +8,13 @@ from typing import Any
 from rich.console import Console
 
 from turngym.algos.evaluation.result import Score, SetScore
-from turngym.benchmarks.cli.tables import before_after, gain_line, metric_table, score_table
+from turngym.benchmarks.cli.tables import (
+    before_after,
+    gain_line,
+    metric_table,
+    plain_table,
+    score_table,
+)
 from turngym.envs.utils.statistics import Estimate
 
 
@@ -130,3 +136,13 @@ def test_at_temperature_0_there_is_one_row() -> None:
     assert len(printed(score_table([("run", new)]))) == 2
     assert gain_line(score(), score(0.7)).startswith("dev: a gain of +20.0 points")  # one way only
     assert gain_line(score(), score(n=0)) == ""
+
+
+def test_a_narrow_terminal_cuts_no_names() -> None:
+    table = plain_table("id", "sizes", "splits", "turn limit", right=["return"])
+    table.add_row("ScienceWorld-v0", "full, micro", "train, dev, test", "100 (micro 40)", "1.5e+06")
+    printed = StringIO()
+    Console(width=40, file=printed).print(table)
+    lines = printed.getvalue().splitlines()
+    assert "…" not in "".join(lines)
+    assert "".join(line[:6].strip() for line in lines).endswith("ScienceWorld-v0")
