@@ -243,7 +243,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         return None
 
     def details(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002
-        """Return keys that this environment adds to :class:`Info`; the same after every step."""
+        """Return keys to add to :class:`Info`: the same after every step, each of one type."""
         return NO_TERMS
 
     def debug_info(self, episode: Episode[S]) -> Mapping[str, Any]:  # noqa: ARG002

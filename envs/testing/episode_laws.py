@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ..core.digest import digest_of
 from ..core.env import Policy, TextEnv
-from ..core.episode import GoldAnswer, Info
+from ..core.episode import GoldAnswer, Info, Maybe
 from ..core.errors import EnvFault
 from ..core.tasks import Task
 from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
@@ -17,6 +19,8 @@ from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
 _TINY = 1e-6
 _STATUSES = ("running", "solved", "failed", "truncated", "env_error")
 _VERDICTS = ("solved", "failed")
+_STACKED = (int, float, np.number, np.ndarray, dict)
+"""Of these types gymnasium's vector environments make arrays of that very type, or dicts."""
 
 
 def nothing_breaks(lab: Lab) -> None:
@@ -157,12 +161,21 @@ def status_follows_the_flags(lab: Lab) -> None:
 
 
 def info_is_complete_and_typed(lab: Lab) -> None:
-    """Every info has exactly the keys of :class:`Info` and of ``details``, of the right types."""
+    """Every info has exactly the keys of :class:`Info` and of ``details``, of the right types.
+
+    What ``details`` adds may have any type, but a number, an array or a dict keeps it: Gymnasium's
+    vector environments make an array of the first type that they meet.
+    """
+    known: dict[str, Any] = {}
     for play in _play_sample(lab):
-        keys = {*Info.__annotations__, *lab.text_env.details(lab.text_env.episode)}
+        own = lab.text_env.details(lab.text_env.episode)
+        keys = {*Info.__annotations__, *own}
         _check_info("reset", play.info, keys, turn=0, ended=False)
         for turn, step in enumerate(play.steps, start=1):
             _check_info(f"turn {turn}", step.info, keys, turn, ended=turn == len(play.steps))
+        for turn, info in enumerate([play.info, *(step.info for step in play.steps)]):
+            for key in own:
+                _check_one_type(f"turn {turn}: info", key, info[key], known)
 
 
 def debug_info_is_json_data(lab: Lab) -> None:
@@ -296,6 +309,22 @@ def _check_info(where: str, info: dict[str, Any], keys: set[str], turn: int, end
     for key, good in checks.items():
         if not good:
             raise LawViolation(f"{where}: info[{key!r}] is {info[key]!r}")
+
+
+def _check_one_type(where: str, key: str, value: Any, known: dict[str, Any]) -> None:
+    """Check that ``value`` stacks with the first one of its place, which is noted in ``known``."""
+    where = f"{where}[{key!r}]"
+    before = known.setdefault(where.partition(": ")[2], value)
+    kinds = {type(before), type(value)}
+    if len(kinds) > 1 and any(issubclass(k, _STACKED) and k is not Maybe for k in kinds):
+        raise LawViolation(
+            f"{where} is {value!r:.100}, and was {before!r:.100} before; expected one type, or "
+            "vector environments fail: they make an array of the first that they meet. An int "
+            "that may be None is a turngym.envs.core.episode.Maybe"
+        )
+    if isinstance(value, dict):
+        for inner, item in value.items():
+            _check_one_type(where, inner, item, known)
 
 
 def _is_numbers(value: Any) -> bool:

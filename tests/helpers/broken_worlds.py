@@ -32,6 +32,13 @@ class Untyped(Guess):
         return *rest, info
 
 
+class Retyped(Guess):
+    """A detail is an int after an even number of turns, and None after an odd one."""
+
+    def details(self, episode):
+        return {"last": None if episode.turn % 2 else episode.turn}
+
+
 class LateMetrics(Guess):
     def _metrics(self, episode):
         return {"guesses": 1.0}
@@ -367,6 +374,7 @@ class Unanswered(Guess):
 BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("gymnasium's own check", Reusing),
     ("info is complete and typed", Untyped),
+    ("info is complete and typed", Retyped),
     ("info is complete and typed", LateMetrics),
     ("nothing breaks", Breaking),
     ("nothing breaks", Infinite),
