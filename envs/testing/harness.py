@@ -30,6 +30,8 @@ FIRST_SEED = 11
 _LEAST_MOVED = 3
 """Actions that change a state from which the episode goes on, for laws about the state."""
 _MOST_EPISODES = 20
+_MOST_LISTED = 4
+"""Legal actions that are tried at a turn beside the one that is taken."""
 
 
 class ConformanceError(TurngymError, AssertionError):
@@ -188,6 +190,16 @@ class Lab:
         """Acts as recorded, and says nothing when the record is used up."""
         left = iter(moves)
         return lambda *_: next(left, "")
+
+    def candidates(self, env: gym.Env[Any, Any], move: str, key: tuple[int, int]) -> list[str]:
+        """Return ``move`` and a few of the legal actions, others for every seed and turn (``key``).
+
+        An episode takes one action per turn, and many end with the first; what only some actions do
+        is seen by trying them on forks.
+        """
+        legal = sorted(set(self.inner(env).legal_actions() or ()))
+        picks = np.random.default_rng(key).permutation(len(legal))[:_MOST_LISTED]
+        return list(dict.fromkeys([move, *(legal[at] for at in picks)]))
 
     def mixed_moves(self, seed: int) -> list[str]:
         """Return the actions of one mixed episode."""

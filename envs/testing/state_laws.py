@@ -105,8 +105,25 @@ def copies_do_not_touch(lab: Lab) -> None:
 
 
 def fork_then_act_equals_act(lab: Lab) -> None:
-    """At every turn a fork answers as the original does, and neither moves the other."""
+    """At every turn a fork answers as the original does, and neither moves the other.
+
+    Two forks give the same answer to a few of the legal actions too.
+    """
     _forks_agree(lab, lambda env: env)
+    for seed, moves in lab.moving_episodes(2):
+        env = lab.make()
+        env.reset(seed=seed)
+        for turn, move in enumerate(moves, start=1):
+            for action in lab.candidates(env, move, (seed, turn)):
+                one, two = fork(env), fork(env)
+                first, second = one.step(action), two.step(action)
+                if first != second or lab.digests(one) != lab.digests(two):
+                    raise LawViolation(
+                        f"turn {turn}: one fork answers {action!r} with {first!r}, another with "
+                        f"{second!r}; what an action brings is drawn from episode.random, and what "
+                        "changes lies in the state"
+                    )
+            env.step(move)
 
 
 def fork_through_wrappers(lab: Lab) -> None:
@@ -148,21 +165,28 @@ def luck_is_declared(lab: Lab) -> None:
         env = lab.make()
         env.reset(seed=seed)
         for turn, move in enumerate(moves, start=1):
-            before = lab.inner(env).state_digest()
-            twins = [fork(env) for _ in range(_STREAMS)]
-            here, state = _without_noise(env.step(move)), lab.inner(env).state_digest()
-            for key, twin in enumerate(twins):
-                inner = lab.inner(twin)
-                inner.redraw(key)
-                has_stream = inner.state_digest() != before  # in its state, which then differs
-                there = _without_noise(twin.step(move))
-                if there != here or not (has_stream or inner.state_digest() == state):
-                    other = "another state" if there == here else repr(there)
-                    raise LawViolation(
-                        f"turn {turn}: {move!r} brings {here!r}, and with another random stream "
-                        f"{other}; where what an action brings is drawn, set chance = True, or "
-                        "rollouts give all forks of a state one luck"
-                    )
+            for action in lab.candidates(env, move, (seed, turn)):
+                _check_luck(lab, env, turn, action)
+            env.step(move)
+
+
+def _check_luck(lab: Lab, env: gym.Env[Any, Any], turn: int, action: str) -> None:
+    before = lab.inner(env).state_digest()
+    original = fork(env)
+    here, state = _without_noise(original.step(action)), lab.inner(original).state_digest()
+    for key in range(_STREAMS):
+        twin = fork(env)
+        inner = lab.inner(twin)
+        inner.redraw(key)
+        has_stream = inner.state_digest() != before  # in its state, which then differs
+        there = _without_noise(twin.step(action))
+        if there != here or not (has_stream or inner.state_digest() == state):
+            other = "another state" if there == here else repr(there)
+            raise LawViolation(
+                f"turn {turn}: {action!r} brings {here!r}, and with another random stream {other}; "
+                "where what an action brings is drawn, set chance = True, or rollouts give all "
+                "forks of a state one luck"
+            )
 
 
 def _without_noise(answer: tuple[Any, ...]) -> tuple[Any, ...]:

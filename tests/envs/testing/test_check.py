@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from helpers.broken_worlds import BROKEN, Backtracking, Reusing
 from helpers.guess_worlds import AskingGuess, Guess, SessionGuess, guess
@@ -115,6 +116,49 @@ def test_luck_is_what_an_action_brings_not_a_stream_in_the_state() -> None:
     law(Lab(OwnStream, 2))
     with pytest.raises(LawViolation, match="with another random stream another state"):
         law(Lab(HiddenLuck, 2))
+
+
+class RareLuck(Guess):
+    """Ends with nearly every first guess; one of twelve legal ones brings what is drawn."""
+
+    chance = False
+
+    def judge(self, episode, number):
+        if number - episode.state.secret.low == 3:
+            return Outcome.move(f"{self.draw(episode)}\n")
+        return Outcome.failed("No.\n", {"outcome": 0.0})
+
+    def draw(self, episode):
+        return episode.random.generator.integers(1000)
+
+    def legal_actions(self):
+        low = self.episode.state.secret.low
+        return [self.grammar.write("guess", str(low + n)) for n in range(12)]
+
+
+class RareSharedLuck(RareLuck):
+    """Draws from a generator that forks share."""
+
+    chance = True
+
+    def begin(self, task, random):
+        self.luck = np.random.default_rng(random.seed)
+        return super().begin(task, random)
+
+    def draw(self, episode):
+        return self.luck.integers(1000)
+
+
+@pytest.mark.parametrize(
+    ("law", "world", "message"),
+    [
+        ("luck is declared", RareLuck, "with another random stream"),
+        ("fork then act equals act", RareSharedLuck, "one fork answers"),
+    ],
+)
+def test_what_few_legal_actions_do_is_seen(law: str, world: type[Guess], message: str) -> None:
+    with pytest.raises(LawViolation, match=message):
+        LAWS[law](Lab(world, 2))
 
 
 @pytest.mark.parametrize(("law", "world"), BROKEN, ids=lambda x: getattr(x, "__name__", x))
