@@ -14,7 +14,7 @@ from ..core.env import Policy, TextEnv
 from ..core.episode import GoldAnswer, Info, Maybe
 from ..core.errors import EnvFault
 from ..core.tasks import Task
-from .harness import GARBAGE, Lab, LawViolation, Play, refuses_to_step
+from .harness import GARBAGE, Lab, LawViolation, Play, check_texts, refuses_to_step
 
 _TINY = 1e-6
 _STATUSES = ("running", "solved", "failed", "truncated", "env_error")
@@ -97,7 +97,8 @@ def answer_is_hidden(lab: Lab) -> str | None:
     for task in lab.tasks(lab.text_env):
         observation, _ = lab.env.reset(seed=1, options=_reset_options(task))
         prompt = f"{lab.text_env.instructions}{observation}"
-        for secret in lab.text_env.hidden_answers(lab.text_env.episode):
+        secrets = lab.text_env.hidden_answers(lab.text_env.episode)
+        for secret in check_texts("hidden_answers()", secrets):
             count += 1
             if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", prompt, re.IGNORECASE):
                 raise LawViolation(
@@ -237,10 +238,10 @@ def legal_actions_are_valid(lab: Lab) -> str | None:
     """Every listed action can be read, at every turn of an episode."""
     env = lab.make()
     env.reset(seed=4)
-    if lab.inner(env).legal_actions() is None:
+    if lab.legal_actions(env) is None:
         return "the environment does not list its actions"
     for move in lab.mixed_moves(4):
-        for action in (lab.inner(env).legal_actions() or [])[:50]:
+        for action in (lab.legal_actions(env) or [])[:50]:
             if not lab.inner(env).fork().step(action)[4]["valid_action"]:
                 raise LawViolation(f"the listed action {action!r} cannot be read")
         env.step(move)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -175,7 +175,7 @@ class Lab:
         def act(env: gym.Env[Any, Any], observation: str, info: dict[str, Any]) -> str:
             if id(env) not in experts:
                 experts[id(env)] = self.expert(env, mistakes=0.5, seed=seed)
-            expert, legal = experts[id(env)], self.inner(env).legal_actions()
+            expert, legal = experts[id(env)], self.legal_actions(env)
             kind = int(rng.integers(4))
             pick = int(rng.integers(1 << 30))
             if kind <= 1 and expert is not None:
@@ -191,13 +191,18 @@ class Lab:
         left = iter(moves)
         return lambda *_: next(left, "")
 
+    def legal_actions(self, env: gym.Env[Any, Any]) -> list[str] | None:
+        """Return the environment's legal actions, None where it lists none."""
+        legal = self.inner(env).legal_actions()
+        return None if legal is None else check_texts("legal_actions()", legal)
+
     def candidates(self, env: gym.Env[Any, Any], move: str, key: tuple[int, int]) -> list[str]:
         """Return ``move`` and a few of the legal actions, others for every seed and turn (``key``).
 
         An episode takes one action per turn, and many end with the first; what only some actions do
         is seen by trying them on forks.
         """
-        legal = sorted(set(self.inner(env).legal_actions() or ()))
+        legal = sorted(set(self.legal_actions(env) or ()))
         picks = np.random.default_rng(key).permutation(len(legal))[:_MOST_LISTED]
         return list(dict.fromkeys([move, *(legal[at] for at in picks)]))
 
@@ -231,6 +236,20 @@ class Lab:
             indices = range(top) if top <= each else [*range(half), *(int(i) for i in spread)]
             for index in dict.fromkeys(indices):
                 yield text_env.source.task(split, index)
+
+
+def check_texts(what: str, value: Any) -> list[str]:
+    """Return ``value`` as a list if it holds texts; one text alone is not taken for its letters."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise LawViolation(f"{what} returned {value!r:.200}; expected a list of texts")
+    texts = list(value)
+    for text in texts:
+        if not isinstance(text, str):
+            raise LawViolation(
+                f"{what} returned {text!r:.200}, a {type(text).__name__}, among others; expected "
+                "a list of texts"
+            )
+    return texts
 
 
 def describe_difference(one: Play, two: Play) -> str:

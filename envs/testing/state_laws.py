@@ -261,5 +261,16 @@ def same_in_another_process(lab: Lab) -> None:
         raise LawViolation(f"another process failed: {done.stderr.decode(errors='replace')[-500:]}")
     found = done.stdout.decode().rpartition("DIGESTS ")[2].split()
     if found != want:
-        at = next((i for i, (a, b) in enumerate(zip(found, want, strict=False)) if a != b), -1)
-        raise LawViolation(f"digest {at} of {len(want)} differs in another process")
+        places = [
+            (seed, turn)
+            for seed, acts in zip(_SEEDS, moves, strict=True)
+            for turn in range(len(acts) + 1)
+        ]
+        here = zip(places, want, found, strict=False)
+        seed, turn = next((place for place, a, b in here if a != b), places[-1])
+        when = f"after turn {turn}" if turn else "at the start"
+        raise LawViolation(
+            f"seed {seed}, {when}: state or texts differ in another process, which has its own "
+            "hash seed: order a set before it is used, use no hash() or id(), and keep nothing in "
+            "a class or a module that changes"
+        )

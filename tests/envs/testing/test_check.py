@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers.broken_worlds import BROKEN, Backtracking, Reusing
+from helpers.broken_worlds import BROKEN, Backtracking, Hashing, Reusing
 from helpers.guess_worlds import AskingGuess, Guess, SessionGuess, guess
 from packaging.version import Version
 
@@ -255,3 +255,30 @@ def test_a_law_can_be_left_out_with_a_reason() -> None:
     assert law not in report.passed
     with pytest.raises(UnknownNameError, match="null and garbage"):
         check_text_env("Bandit-v0", exempt={"null and garbage": "no such law"})
+
+
+class Hints(Guess):
+    """What it lists, as a test sets it."""
+
+    listed: object = None
+
+    def legal_actions(self):
+        return self.listed
+
+    def hidden_answers(self, episode):
+        return self.listed
+
+
+@pytest.mark.parametrize("law", ["legal actions are valid", "the answer is hidden"])
+@pytest.mark.parametrize("listed", ["xyz", 5, [5]])
+def test_lists_of_texts_are_lists_of_texts(
+    law: str, listed: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Hints, "listed", listed)
+    with pytest.raises(LawViolation, match=r"\(\) returned .*expected a list of texts"):
+        LAWS[law](Lab(Hints, 2))
+
+
+def test_another_process_is_told_by_seed_and_turn() -> None:
+    with pytest.raises(LawViolation, match=r"seed 11, at the start: .* order a set"):
+        LAWS["the same in another process"](Lab(Hashing, 2))
