@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, UnknownNameError
 from .forest import Forest, Group, Tree
 from .protocols import Rollout, Shaper, Start
 
@@ -99,6 +99,19 @@ async def play_group(rollout: Rollout, runner: Any, start: Start) -> Group:
                 "Trees, which runner.turn(handle, tree) adds turns to."
             )
     return group
+
+
+class Streams(dict[str, Any]):
+    """Arrays by name for a credit rule or a loss; one that it did not ask for is not there."""
+
+    def __missing__(self, name: str) -> Any:
+        raise UnknownNameError(
+            "annotation or stream",
+            name,
+            sorted(self),
+            advice=f"A credit rule or a loss is given what it asks for: needs = "
+            f"frozenset({{{name!r}}}); a recipe in which nothing provides it is refused.",
+        )
 
 
 def check_shaped(shaper: Shaper, before: Forest, after: Any) -> None:

@@ -17,6 +17,7 @@ from ...agents.models.out_of_memory import explain_out_of_memory
 from ...envs.core.errors import BadValueError, TurngymError
 from ..core.annotators import OldLogprobs
 from ..core.forest import Forest, Ids
+from ..core.kinds import Streams
 from ..core.protocols import Annotations, Credits, Floats, Loss, LossBatch, LossOut, Norm
 from ..core.recipe import Recipe
 from ..core.schedule import warmup_factor
@@ -355,7 +356,7 @@ class Learner:
             seen,
             logprobs=seen.logprobs.detach(),
             entropies=seen.entropies.detach(),
-            extra={**seen.extra, "values": values},
+            extra=Streams(seen.extra, values=values),
         )
         late = self._add_gradient(self.models.value_losses, seen, counts)
         return LossOut(loss=out.loss + late.loss, metrics={**out.metrics, **late.metrics})
@@ -406,7 +407,7 @@ class Learner:
         wants_values = "values" in self.recipe.loss.needs and not self.models.value_losses
         flat_logprobs, flat_entropies, values = self.models.trained(batch, wants_values)
         logprobs = batch.spread(flat_logprobs)
-        extra = {name: mine[name] for name in self.recipe.loss.needs if name in mine}
+        extra = Streams({name: mine[name] for name in self.recipe.loss.needs if name in mine})
         if values is not None:
             extra["values"] = batch.spread(values)
         turns = np.full(tuple(logprobs.shape), -1, np.int64)

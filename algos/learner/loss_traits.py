@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..core.kinds import Streams
 from ..core.protocols import Loss, LossBatch, LossOut, Norm
 
 
@@ -15,6 +16,7 @@ def computed(loss: Loss, batch: LossBatch) -> LossOut:
 
     Raises:
         TypeError: It is something else than a :class:`LossOut` of tensors with one number each.
+        UnknownNameError: It read a stream that it does not name in ``needs``.
     """
     out: Any = loss(batch)
     name = type(loss).__name__
@@ -102,6 +104,6 @@ def _made_up(loss: Loss, advantage: float) -> tuple[LossBatch, dict[str, torch.T
         mask=torch.ones_like(steps),
         turns=torch.tensor([[0, 0, 1, 1], [0, 1, 1, 2]]),
         norm=Norm(tokens=8.0, paths=2.0, pairs=1.0),
-        extra={name: extra.get(name, 0.3 * steps) for name in loss.needs},
+        extra=Streams({name: extra.get(name, 0.3 * steps) for name in loss.needs}),
     )
     return batch, live

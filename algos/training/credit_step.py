@@ -11,7 +11,7 @@ import numpy as np
 
 from ...envs.core.errors import BadValueError
 from ..core.forest import Forest
-from ..core.kinds import check_shaped
+from ..core.kinds import Streams, check_shaped
 from ..core.protocols import Annotator, Credits, Floats, Scorer, Shaper, TaskSource
 from ..core.recipe import Recipe
 from ..runs.process_group import Channel
@@ -49,12 +49,13 @@ def assign_credit(
         TypeError: A shaper, an annotator or the credit rule returned something else than it should.
         BadValueError: It gave arrays that do not fit the paths, or an advantage that is no finite
             number, or a shaper or the credit rule changed what it was given.
+        UnknownNameError: The credit rule read an annotation that it does not name in ``needs``.
     """
     before = _checksums(forest, {}) if recipe.shapers else {}
     shaped = shaped_by_first(recipe.shapers, forest, ranks or Channel())
     if recipe.shapers:
         _check_untouched(f"recipe {recipe.name!r}: a shaper", before, _checksums(forest, {}))
-    annotations: dict[str, list[Floats]] = {}
+    annotations: dict[str, list[Floats]] = Streams()
     for annotate in recipe.used_annotators:
         given = annotate(shaped, scorer)
         _check_annotations(recipe, annotate, given, shaped)

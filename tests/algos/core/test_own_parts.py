@@ -39,7 +39,7 @@ from turngym.algos.rollouts.collect import play_step
 from turngym.algos.rollouts.step_limits import Played, StepLimits
 from turngym.algos.rollouts.task_order import OrderedTasks
 from turngym.algos.training.credit_step import assign_credit
-from turngym.envs.core.errors import BadValueError
+from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 START = Start("train", 0, 0, "u")
 
@@ -292,6 +292,22 @@ class Reading(Loss):
 
 def test_a_loss_may_read_a_stream_of_its_own() -> None:
     assert silent_without_advantage(Reading())
+
+
+class Undeclared(Reading):
+    needs = frozenset()  # type: ignore[assignment]
+
+
+class UndeclaredCredit(GroupCredit):
+    def __call__(self, forest: Any, annotations: Any) -> Any:
+        return annotations["old_logprobs"]
+
+
+def test_what_reads_an_array_that_it_does_not_ask_for_is_told_to_ask() -> None:
+    with pytest.raises(UnknownNameError, match=r"'my_weights'.*needs = frozenset\(\{'my_weights'"):
+        silent_without_advantage(Undeclared())
+    with pytest.raises(UnknownNameError, match=r"'old_logprobs'.*needs = frozenset\(\{'old_log"):
+        credited(credit=UndeclaredCredit())
 
 
 class Vague(DynamicSampling):
