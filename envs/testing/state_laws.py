@@ -16,12 +16,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
+from ..core.env import TextEnv
 from ..core.errors import TurngymError
 from ..core.fork import fork
 from .harness import FIRST_SEED, Lab, LawViolation, describe_difference
 
 _ALLOWED_WARNINGS = ("No render fps was declared",)
 _SEEDS = tuple(range(FIRST_SEED, FIRST_SEED + 3))
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _STREAMS = 3
 """Other random streams that an action is tried with."""
 
@@ -158,8 +160,12 @@ def _forks_agree(lab: Lab, wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]
 
 
 def luck_is_declared(lab: Lab) -> None:
-    """Without ``chance``, an action brings the same with every random stream, ``noise`` aside."""
+    """Without ``chance``, an action brings the same with every random stream, ``noise`` aside.
+
+    With it, a generator in the state is started anew by the environment's own ``redraw``.
+    """
     if lab.text_env.chance:
+        _check_own_streams(lab)
         return
     for seed, moves in lab.moving_episodes(2):
         env = lab.make()
@@ -168,6 +174,21 @@ def luck_is_declared(lab: Lab) -> None:
             for action in lab.candidates(env, move, (seed, turn)):
                 _check_luck(lab, env, turn, action)
             env.step(move)
+
+
+def _check_own_streams(lab: Lab) -> None:
+    env = lab.make()
+    env.reset(seed=FIRST_SEED)
+    inner = lab.inner(env)
+    if type(inner).redraw is not TextEnv.redraw:
+        return
+    for name, value in getattr(inner.episode.state, "__dict__", {}).items():
+        if isinstance(value, _GENERATORS):
+            raise LawViolation(
+                f"the state holds a generator, {name!r}, which redraw() does not start anew, so "
+                "that rollouts give all forks one luck; draw from episode.random, or override "
+                "redraw() and random_position()"
+            )
 
 
 def _check_luck(lab: Lab, env: gym.Env[Any, Any], turn: int, action: str) -> None:

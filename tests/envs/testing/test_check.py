@@ -118,6 +118,28 @@ def test_luck_is_what_an_action_brings_not_a_stream_in_the_state() -> None:
         law(Lab(HiddenLuck, 2))
 
 
+class StreamInState(Guess):
+    """Draws from a generator in its state, which forks with it, but is not drawn anew."""
+
+    def begin(self, task, random):
+        world, text = super().begin(task, random)
+        world.luck = np.random.default_rng(random.seed)
+        return world, text
+
+
+class RedrawnStream(StreamInState):
+    def redraw(self, key):
+        super().redraw(key)
+        self.episode.state.luck = np.random.default_rng((self.episode.random.seed, key))
+
+
+def test_a_generator_in_the_state_is_redrawn() -> None:
+    law = LAWS["luck is declared"]
+    law(Lab(RedrawnStream, 2))
+    with pytest.raises(LawViolation, match="holds a generator, 'luck'"):
+        law(Lab(StreamInState, 2))
+
+
 class RareLuck(Guess):
     """Ends with nearly every first guess; one of twelve legal ones brings what is drawn."""
 
