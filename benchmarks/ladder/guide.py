@@ -258,7 +258,6 @@ def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Pat
     filters = FILTERS | {
         "cell": one_line,
         "size": format_size,
-        "p": format_p,
         "span": format_span,
         "detectable": format_detectable,
         "ends": format_ends,
@@ -390,13 +389,6 @@ def share_separated(pairs: Sequence[PairScore]) -> tuple[int, int, int]:
     """Return the pairs that are separated somewhere, those that were tested, and all."""
     tested = [pair for pair in pairs if pair.tested]
     return sum(bool(pair.separated) for pair in tested), len(tested), len(pairs)
-
-
-def format_p(value: float | None) -> str:
-    """Format a p-value; a dash where there is none."""
-    if value is None:
-        return "–"
-    return "< .001" if value < 0.001 else f"{value:.3f}"
 
 
 def format_span(line: Line) -> str:

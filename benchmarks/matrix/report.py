@@ -308,6 +308,13 @@ def _mark_unmatched(spent: float, base: float | None) -> str:
     return " ≠" if base is not None and abs(spent - base) > MATCHED * base else ""
 
 
+def format_p(value: float | None) -> str:
+    """Format a p-value; a dash where there is none."""
+    if value is None:
+        return "–"
+    return "< .001" if value < 0.001 else f"{value:.3f}"
+
+
 def split_words(column: str) -> list[str]:
     """Split an environment's name where a line may break."""
     return re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", column.removesuffix("-v0"))
@@ -484,6 +491,7 @@ FILTERS = {
     "interval": interval,
     "cell": one_line,
     "words": split_words,
+    "p": format_p,
     "count_steps": count_steps,
     "count_tokens": count_tokens,
 }
