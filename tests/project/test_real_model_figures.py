@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -116,3 +117,17 @@ def test_the_measured_figures_repeat_the_intervals_over_new_tasks() -> None:
     repeated = {tuple(map(float, said)) for said in re.findall(prose, RESULTS)}
     assert len(repeated) >= 6
     assert repeated - written == set()
+
+
+def test_tokens_of_the_runs_on_one_gpu_are_those_of_their_data() -> None:
+    """They said 9.4 million, 12,700 a second."""
+    first, second = (
+        json.loads((ROOT / "docs" / "assets" / name).read_text(encoding="utf-8"))["training"]
+        for name in ("smollm2-h200.json", "smollm2-h200-2.json")
+    )
+    made = sum(sum(run["tokens"]) for run in first.values())
+    assert f"{made / 1e6:.2f} million sampled tokens in some seventeen minutes" in PAGE
+    made = sum(run["tokens"][-1] for name, run in second.items() if name.startswith("1/"))
+    said = f"made {made / 1e6:.1f} million sampled tokens in 740 seconds"
+    assert said in PAGE
+    assert f"{said}, {round(made / 740, -2):,.0f} a second" in RESULTS
