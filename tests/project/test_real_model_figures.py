@@ -131,3 +131,10 @@ def test_tokens_of_the_runs_on_one_gpu_are_those_of_their_data() -> None:
     said = f"made {made / 1e6:.1f} million sampled tokens in 740 seconds"
     assert said in PAGE
     assert f"{said}, {round(made / 740, -2):,.0f} a second" in RESULTS
+
+
+def test_a_link_to_commands_names_their_section() -> None:
+    """Four led to the page that the commands had moved away from."""
+    links = re.findall(r"\[([^]]*ommands[^]]*)\]\(\.\./docs/(real-models[^)]*)\)", RESULTS)
+    assert len(links) >= 6
+    assert [link for link in links if "#" not in link[1]] == []
