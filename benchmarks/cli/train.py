@@ -71,6 +71,8 @@ class ExecutorOptions:
 
 KEYED = ("--env-arg", "--recipe-arg")
 """Options that the name in their value distinguishes."""
+OWN_FILES = ("data", "corpus", "papers", "site", "search_url")
+"""Settings of environments that take the place of a generated world."""
 DEFAULT_STEPS = 100
 WORTH_SAYING = 0.01
 """Share of paths or actions that a limit cut, from which on a run tells it."""
@@ -280,6 +282,8 @@ def _give_way(found: dict[str, Any], words: Sequence[tuple[str, str]]) -> None:
     named = {option: value for option, value in words if option not in KEYED}
     settings = {name for option, name in given if option == "--env-arg"}
     settings |= {name for name in ("size", "hops", "data", "corpus") if f"--{name}" in named}
+    if settings & {*OWN_FILES}:  # the generated world of the saved run goes with its settings
+        settings |= {"size", "hops"}
     own = found["env_options"].env_arg
     if named.get("--env", found["env"]) != found["env"]:
         own = ()
@@ -361,6 +365,8 @@ def _own_split(
 def expand_words(words: Sequence[str]) -> list[str]:
     """Put the options of ``--preset NAME`` before the words, but for those that they give.
 
+    Nor has it the size of a generated world where the words name files or pages of their own.
+
     Raises:
         UnknownNameError: No such preset.
         BadValueError: ``--preset`` without a name.
@@ -374,6 +380,8 @@ def expand_words(words: Sequence[str]) -> list[str]:
     if not names[0]:
         raise BadValueError("--preset: expected a name after it; `turngym plan` has them.")
     taken = {_key(*pair) for pair in given}
+    if taken & {key for name in OWN_FILES for key in ((f"--{name}", ""), ("--env-arg", name))}:
+        taken.add(("--size", ""))
     added: list[str] = []
     for option, value in preset(names[0]).options():
         if _key(option, value) not in taken:

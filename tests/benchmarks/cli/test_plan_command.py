@@ -109,6 +109,22 @@ def test_options_beside_a_preset_take_its_place() -> None:
     assert command("--recipe", "ppo").settings == TrainCommand().settings
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        ("--corpus", "wiki.jsonl", "--data", "nq"),
+        ("--env-arg", "data=nq", "--env-arg", "retriever=http://localhost:8000"),
+    ],
+)
+def test_own_files_beside_a_preset_take_the_place_of_its_generated_world(
+    own: tuple[str, ...],
+) -> None:
+    """They were refused: "size='full' describes the generated world"; nobody had given it."""
+    assert command("--preset", "search-r1-grpo-7b", *own).env_options.size is None
+    assert command("--preset", "search-r1-grpo-7b", *own[4:]).env_options.size == "full"
+    assert command("--preset", "search-r1-grpo-7b", *own, "--size", "micro").env_options.size
+
+
 def test_adapters_are_asked_for_by_options() -> None:
     assert lora(command("--lora-rank", "0").lora) is None
     assert lora(command("--lora-rank", "8").lora) == LoraSettings(rank=8, alpha=16.0)
