@@ -28,6 +28,7 @@ from turngym.benchmarks.docs.links import broken_links
 from turngym.benchmarks.docs.site import SHOWN, Site
 from turngym.envs import all_ids, read_transcripts
 from turngym.envs.core import registration
+from turngym.envs.testing.check import LAWS
 from turngym.leaderboard.suites.files import load_suite
 
 ROOT = Path(__file__).parents[2]
@@ -127,6 +128,12 @@ def test_the_readme_is_short_and_names_every_environment_and_recipe() -> None:
     commands = re.findall(r"turngym submit (.*)", text)
     assert commands
     assert all("--organisation" in c and "--licence" in c for c in commands)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", "docs/adding-an-environment.md"])
+def test_pages_say_how_many_laws_an_environment_is_checked_by(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert {int(n) for n in re.findall(r"\b(\d+) laws", text)} == {len(LAWS)}
 
 
 def test_pages_that_other_tests_run_are_there() -> None:
