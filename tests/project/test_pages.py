@@ -136,6 +136,19 @@ def test_pages_say_how_many_laws_an_environment_is_checked_by(page: str) -> None
     assert {int(n) for n in re.findall(r"\b(\d+) laws", text)} == {len(LAWS)}
 
 
+def test_what_planners_gain_is_what_was_measured() -> None:
+    """They solved "about twice as many" as greedy play."""
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    _, _, section = results.partition("## Planning with a learned reward, micro ScienceWorld-v0")
+    table = [line.split("|") for line in section.partition("\n## ")[0].splitlines()]
+    means = {row[1].split(",")[0].strip(): row[5].strip() for row in table if len(row) == 9}
+    greedy, best, mcts = (float(means[name]) for name in ("greedy", "best of 6", "MCTS"))
+    times = f"{(best + mcts) / 2 / greedy:.1f} times as many"
+    said = f"(best of 6 {100 * best:.0f} %, MCTS {100 * mcts:.0f}, greedy {100 * greedy:.0f})"
+    page = (DOCS / "armap.md").read_text(encoding="utf-8")
+    assert f"{times} held-out variations as greedy play {said}" in page
+
+
 def test_pages_that_other_tests_run_are_there() -> None:
     for page, test in ELSEWHERE.items():
         assert (ROOT / page).is_file()
