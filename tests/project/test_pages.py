@@ -23,7 +23,7 @@ import yaml
 from helpers.model_server import serving
 
 from turngym.agents.engines.openai_client import Endpoint, EndpointError
-from turngym.algos.recipes import RECIPES
+from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.benchmarks.docs.links import broken_links
 from turngym.benchmarks.docs.site import SHOWN, Site
 from turngym.envs import all_ids, read_transcripts
@@ -147,6 +147,24 @@ def test_what_planners_gain_is_what_was_measured() -> None:
     said = f"(best of 6 {100 * best:.0f} %, MCTS {100 * mcts:.0f}, greedy {100 * greedy:.0f})"
     page = (DOCS / "armap.md").read_text(encoding="utf-8")
     assert f"{times} held-out variations as greedy play {said}" in page
+
+
+def test_credit_by_state_says_in_what_its_recipes_differ() -> None:
+    """It left out the groups of a step, the mini batches and the warm-up."""
+    page = (DOCS / "credit-by-state.md").read_text(encoding="utf-8")
+    assert "16 groups of 8 a step (`igpo`: 32 of 16) in 8 mini batches without a warm-up" in page
+    assert "a KL of 0.01 (`igpo`: 0.001, as `grpo`), no entropy bonus" in page
+    names = re.findall(r"^\| `(\w+)` \| .*, \d{4}\.\d{5} \|$", page, re.MULTILINE)
+    assert len(names) == 7
+    for name in names:
+        made: Any = make_recipe(name, {})
+        batch = (made.groups_per_step, made.rollout.n, made.loss.kl.coef)
+        assert batch == ((32, 16, 0.001) if name == "igpo" else (16, 8, 0.01)), name
+        assert (made.optim.minibatches, made.optim.warmup_steps) == (8, 0), name
+        assert made.loss.entropy_coef == 0, name
+        plain, small = (make_recipe(one, {}, small=True) for one in ("grpo", name))
+        assert (plain.optim, plain.rollout) == (small.optim, small.rollout), name
+        assert plain.groups_per_step == small.groups_per_step, name
 
 
 def test_pages_that_other_tests_run_are_there() -> None:
