@@ -133,6 +133,15 @@ def test_commands_to_copy_are_read(
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_lists_stand_in_quotes(page: str) -> None:
+    """Without them `[1,2]` is a file of the name 1 or 2 to bash, and an error to zsh."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    commands = "".join(block for language, block in FENCED.findall(text) if language in ("", "sh"))
+    unquoted = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "", commands)
+    assert re.findall(r"--[\w.-]+[ =]\[.*", unquoted) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_commands_in_the_text_name_no_other_options(
     page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
