@@ -26,13 +26,11 @@ from turngym.algos.evaluation.defaults import MAX_TOKENS
 from turngym.algos.evaluation.result import RunResult
 from turngym.algos.learner.learner import _say_not_finite
 from turngym.algos.learner.settings import LearnerSettings
-from turngym.algos.recipes import RECIPES, make_recipe
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import run_name
-from turngym.algos.training.config import EnvConfig, EvalConfig, TrainConfig, plain_data
+from turngym.algos.training.config import EnvConfig, EvalConfig, TrainConfig
 from turngym.algos.training.settings import TrainSettings, WarmStartSettings
 from turngym.algos.training.settings import WarmStart as TrainedStart
-from turngym.benchmarks.cli import saved_config
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.env_options import EnvOptions
 from turngym.benchmarks.cli.eval import Command as EvalCommand
@@ -347,54 +345,6 @@ def test_names_of_a_hub_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         model_path("organisation/model")
 
 
-def test_a_run_is_said_again_by_its_configuration(tiny_model: Path, tmp_path: Path) -> None:
-    words = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
-    words += ["--recipe", "ppo", "--recipe.optim.lr", "0.25", "--recipe.loss.policy.clip.high=0.3"]
-    words += [
-        "--steps",
-        "3",
-        "--tokens",
-        "900",
-        "--seed",
-        "5",
-        "--eval-n",
-        "4",
-        "--max-tokens",
-        "7",
-    ]
-    words += ["--optimizer", "adamw", "--lora-rank", "2", "--keep", "1", "--critic", "shared"]
-    command = tyro.cli(Command, args=expand_dotted(words))
-    config, _ = configure(command, Silent())
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(config.resolved("digest")))
-
-    def again(*more: str) -> dict[str, Any]:
-        given = ["--config", str(file), *more]
-        made = tyro.cli(Command, args=expand_dotted(given), default=default_command(given))
-        return configure(made, Silent())[0].resolved("digest")
-
-    assert again() == config.resolved("digest")
-    other = again("--seed", "6", "--micro-batch-tokens", "99")
-    assert (other["seed"], other["learner"]["micro_batch_tokens"]) == (6, 99)
-    assert other["recipe"] == config.resolved("digest")["recipe"]
-    assert default_command(["--seed", "3"]) is None
-    # what the run had changed itself
-    other = again("--recipe.optim.lr", "0.5", "--env.count", "5")
-    assert other["recipe"]["optim"]["lr"] == 0.5
-    assert other["recipe"]["loss"]["policy"]["clip"]["high"] == 0.3
-    assert other["env"]["settings"] == {"count": 5}
-    assert again("--recipe-arg", "optim.lr=0.5")["recipe"]["optim"]["lr"] == 0.5
-    assert again("--lora-rank", "0")["lora"] is None
-    assert again("--lora-rank", "4", "--lora-rslora")["lora"]["rslora"] is True
-    # another recipe has its own settings, those for small models too
-    plain = ["--env", "Letters-v0", "--env.count", "4", "--model", str(tiny_model)]
-    plain += ["--recipe", "drgrpo"]
-    fresh = configure(tyro.cli(Command, args=expand_dotted(plain)), Silent())[0]
-    other = again("--recipe", "drgrpo")
-    assert other["recipe"] == fresh.resolved("digest")["recipe"]
-    assert (again()["learner"]["critic"], other["learner"]["critic"]) == ("shared", "own")
-
-
 @pytest.mark.parametrize(
     "given", [["--lora-alpha", "8"], ["--lora-target", "q_proj"], ["--lora-rslora"]]
 )
@@ -554,16 +504,6 @@ def test_a_setting_that_this_version_does_not_know_is_refused(
     (tmp_path / "config.json").write_text(json.dumps(resolved))
     with pytest.raises(BadValueError, match=r"learner\.warp as it is there: 9; .* nothing"):
         default_command(["--config", str(tmp_path)])
-
-
-def test_every_recipe_of_a_run_is_said_again() -> None:
-    """Also those whose annotators or shapers the settings for small models change."""
-    for name in RECIPES:
-        made = make_recipe(name, small=True)
-        found = json.loads(json.dumps(plain_data(made)))
-        said, changes = saved_config._recipe(found, "here")
-        again = {key: json.loads(value) for key, _, value in (c.partition("=") for c in changes)}
-        assert make_recipe(said, again) == made
 
 
 @pytest.mark.parametrize("rslora", [False, True])
