@@ -178,14 +178,22 @@ def make_recipe(
 
     Raises:
         UnknownNameError: No such recipe or setting; the nearest is named.
-        BadValueError: Settings that do not fit together.
+        BadValueError: Settings that do not fit together, or a recipe that is registered under
+            another name than its own.
     """
-    _, entry = find_recipe(name)
+    key, entry = find_recipe(name)
     start = dict(entry.small) if small else {}
     made: Any = entry.factory()
     if not isinstance(made, Recipe):
         raise BadValueError(
             f"recipe {name!r}: {entry.factory.__module__}.{entry.factory.__name__} returned a "
             f"{type(made).__name__}; expected a Recipe."
+        )
+    if _plain(made.name) != key:
+        own = entry.factory.__name__
+        raise BadValueError(
+            f"recipe {own!r}: {entry.factory.__module__}.{own} returned a Recipe with the name "
+            f"{made.name!r}, which results, tables and the board would show; expected the name "
+            f"that it is registered under: replace(..., name={own!r})."
         )
     return with_settings(made, start | dict(settings or {}))

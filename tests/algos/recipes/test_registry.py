@@ -19,7 +19,7 @@ from turngym.algos.recipes import grpo, recipe
 
 @recipe("mine", small={{"rollout.n": {n}}})
 def {name}():
-    return replace(grpo(), name="mine", paper="ours")
+    return replace(grpo(), name="{own}", paper="ours")
 """
 
 
@@ -31,9 +31,11 @@ def forget() -> Iterator[None]:
     RECIPES.update(before)
 
 
-def run_cell(number: int, module: str = "__main__", name: str = "my_own", n: int = 4) -> None:
+def run_cell(
+    number: int, module: str = "__main__", name: str = "my_own", n: int = 4, own: str = "my_own"
+) -> None:
     """Run a cell as a notebook does: in one module, each with a file name of its own."""
-    code = compile(CELL.format(name=name, n=n), f"<cell {number}>", "exec")
+    code = compile(CELL.format(name=name, n=n, own=own), f"<cell {number}>", "exec")
     exec(code, {"__name__": module})
 
 
@@ -52,9 +54,9 @@ def test_a_module_may_be_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     file = tmp_path / "recipe_of_mine.py"
-    file.write_text(CELL.format(name="my_own", n=4))
+    file.write_text(CELL.format(name="my_own", n=4, own="My-Own"))
     module = import_module("recipe_of_mine")
-    file.write_text(CELL.format(name="my_own", n=12))
+    file.write_text(CELL.format(name="my_own", n=12, own="My-Own"))
     reload(module)
     assert rollouts() == 12
     del sys.modules["recipe_of_mine"]
@@ -79,3 +81,12 @@ def test_two_files_of_one_module_name_are_two() -> None:
     run_cell(1, "mine")
     with pytest.raises(BadValueError, match="choose another name"):
         run_cell(2, "mine")
+
+
+def test_a_recipe_that_goes_by_the_name_of_another_is_refused() -> None:
+    """Its runs and its entries on the board would be GRPO's."""
+    run_cell(1, own="grpo")
+    with pytest.raises(
+        BadValueError, match=r"with the name 'grpo'.*replace\(\.\.\., name='my_own'\)"
+    ):
+        make_recipe("my_own")
