@@ -13,7 +13,7 @@ from ..core.forest import Forest, Group
 from ..core.protocols import TaskSource
 from ..core.recipe import Recipe
 from . import Chains, EpisodeRunner
-from .stats import tokens_sampled, turns_taken
+from .stats import fault_warning, tokens_sampled, turns_taken
 from .step_limits import Played, StepLimits, StepPlayer
 
 FIRST_AT_ONCE = 2048
@@ -163,6 +163,27 @@ def _episode_returns(group: Group) -> npt.NDArray[np.float64]:
     """Return the returns of the group's episodes, all sessions of an episode together."""
     worth, _ = Forest.of([group]).endings()
     return np.array(list(worth.values()), dtype=np.float64)
+
+
+def step_warning(step: int, recipe: Recipe, played: RolloutBatch, fault: str) -> str:
+    """Return what somebody who watches a run should know of a step; empty if there is nothing.
+
+    Args:
+        step: The training step.
+        recipe: What was played by.
+        played: The step's rollouts.
+        fault: The environment's last error message.
+    """
+    groups = len(played.all.groups)
+    if said := fault_warning(step, played.all, fault):
+        return said
+    if not groups or played.trained.paths:
+        return ""
+    if played.all.paths:
+        why = f"{type(recipe.filter).__name__} left out all {groups} groups"
+    else:
+        why = f"the {groups} groups of {type(recipe.rollout).__name__} have no turn"
+    return f"step {step}: {why}, so nothing is trained on."
 
 
 async def play_first(

@@ -265,6 +265,8 @@ def write_group(path: Path, forest: Forest, renderer: Any) -> None:
     group = forest.groups[0]
     blocks = []
     for i, tree in enumerate(group.trees):
+        if not tree.turns:
+            continue
         total = sum(t.reward for t in tree.turns)
         head = f"{group.task_id}, tree {i}: {tree.turns[-1].status}, return {total:g}"
         blocks.append(_block(head, tree, renderer))

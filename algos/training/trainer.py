@@ -42,10 +42,9 @@ from ..learner.importance_weights import (
 from ..learner.learner import Learner
 from ..learner.parallel.team import Team
 from ..rollouts import EpisodeRunner
-from ..rollouts.collect import play_first, play_step
+from ..rollouts.collect import play_first, play_step, step_warning
 from ..rollouts.pipeline import AsyncPipeline, Pipeline, Rollouts, SyncPipeline, load_pending
 from ..rollouts.stats import (
-    fault_warning,
     lag_metrics,
     rollout_metrics,
     shaped_metrics,
@@ -363,7 +362,7 @@ class Trainer(Closing):
             played = await self.partial.play(recipe, runner, self.tasks, so_far)
         self._played[step] = after = so_far.after(played.all.groups)
         check_going_on(recipe.rollout, after, played.all.groups, runner.fault)
-        warning = fault_warning(step, played.all, runner.fault)
+        warning = step_warning(step, recipe, played, runner.fault)
         if self.partial is not None and self.partial.warning:
             warning, self.partial.warning = f"{warning} {self.partial.warning}".strip(), ""
         return Rollouts(played=played, warning=warning, stats=self.engine.stats - before)

@@ -33,6 +33,8 @@ from helpers.training_runs import (
 )
 from safetensors.torch import load_file
 
+from turngym.algos.core.forest import Group, Tree
+from turngym.algos.core.protocols import Start, Unforked
 from turngym.algos.core.recipe import Recipe
 from turngym.algos.evaluation.result import RunResult
 from turngym.algos.learner.settings import LearnerSettings
@@ -345,6 +347,46 @@ def test_a_world_that_is_wholly_broken_still_ends(tiny_model: Path, tmp_path: Pa
     assert result.steps == 2
     assert result.sampled_tokens > 0
     assert same(final_weights(tmp_path, 2), load_file(tiny_model / "model.safetensors"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Barren(Unforked):
+    """Returns groups of which no episode has a turn."""
+
+    n: int = 2
+    trees: int = 0
+
+    async def __call__(self, runner: Any, start: Start) -> Group:
+        return Group(start.uid, str(start.task), [Tree() for _ in range(self.trees)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Strict:
+    max_rounds: int = 1
+
+    def keeps(self, returns: Any) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"rollout": Barren()}, "step 1: the 2 groups of Barren have no turn, so nothing is"),
+        ({"rollout": Barren(trees=2)}, "step 1: the 2 groups of Barren have no turn"),
+        ({"filter": Strict()}, "step 1: Strict left out all 2 groups, so nothing is trained on"),
+    ],
+)
+def test_a_step_without_an_update_says_so(
+    tiny_model: Path, tmp_path: Path, parts: dict[str, Any], words: str
+) -> None:
+    notes: list[str] = []
+    listener = Silent()
+    listener.note = notes.append  # type: ignore[method-assign]
+    recipe = dataclasses.replace(small(grpo), **parts)
+    setup = config(tiny_model, recipe=recipe, evals=(), budget=Budget(steps=1))
+    with Trainer(setup, tmp_path, listener) as trainer:
+        assert trainer.run().optimizer_steps == 0
+    assert words in "\n".join(notes)
 
 
 def test_a_nan_leaves_a_run_that_goes_on(tiny_model: Path, tmp_path: Path) -> None:
