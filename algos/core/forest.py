@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -103,6 +103,19 @@ class Turn:
     def reward(self) -> float:
         """Sum of the token rewards."""
         return float(self.rewards.sum(dtype=np.float64))
+
+
+def _refuse_assignment(turn: Turn, name: str, value: Any) -> None:
+    """Refuse to set anything, in words; that of a frozen class with slots knows fields alone."""
+    raise FrozenInstanceError(
+        f"{type(turn).__name__}: {name} cannot be set to {value!r:.60}, as a turn is what was "
+        "recorded and others read it too. A credit rule returns its numbers: "
+        "Credits(advantages=...). A shaper returns a forest with other turns (see replaced in "
+        "turngym.algos.rewards.shaping)."
+    )
+
+
+Turn.__setattr__ = _refuse_assignment
 
 
 def _check_measures(turn: Turn, n: int, at: int) -> None:

@@ -127,9 +127,11 @@ def _check_credits(rule: str, credits: Any, forest: Forest, given: Iterable[Any]
 
 
 def _checksums(forest: Forest, annotations: Mapping[str, Sequence[Any]]) -> dict[str, int]:
-    """Return a checksum of all arrays of each name."""
+    """Return a checksum of all arrays of each name, and of the trees' numbers of turns."""
+    sizes = [np.array([len(tree.turns) for tree in group.trees]) for group in forest.groups]
     turns = [turn for group in forest.groups for tree in group.trees for turn in tree.turns]
-    arrays = {name: [getattr(turn, name) for turn in turns] for name in _TURN_ARRAYS}
+    arrays: dict[str, Sequence[Any]] = {"turns": sizes}
+    arrays |= {name: [getattr(turn, name) for turn in turns] for name in _TURN_ARRAYS}
     return {
         name: zlib.crc32(b"".join([np.asarray(row).tobytes() for row in rows]))
         for name, rows in (arrays | dict(annotations)).items()
@@ -142,7 +144,7 @@ def _check_untouched(who: str, before: dict[str, int], after: dict[str, int]) ->
         if after.get(name) != checksum:
             raise BadValueError(
                 f"{who} changed {name!r} in place, which the update and the logs read too; "
-                "expected arrays of its own (array.copy())."
+                "expected arrays and lists of its own (array.copy(), list(turns))."
             )
 
 

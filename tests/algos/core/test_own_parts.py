@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,28 @@ def test_a_credit_rule_that_changes_what_it_is_given_is_named(name: str) -> None
     careless = CarelessCredit(name=name, gives=Credits(advantages=[ROW] * 3))
     with pytest.raises(BadValueError, match=f"'grpo': CarelessCredit changed '{name}' in place"):
         credited(annotators=(annotator,), credit=careless)
+
+
+class Pruning(Own, Credit):
+    def __call__(self, forest: Forest, annotations: Any) -> Any:
+        forest.groups[0].trees[0].turns.pop()
+        return self.gives
+
+
+class Rewriting(Own, Credit):
+    def __call__(self, forest: Forest, annotations: Any) -> Any:
+        turn: Any = forest.turns(forest.paths[0])[0]
+        turn.reward = 1.0
+
+
+def test_a_credit_rule_that_takes_turns_away_is_named() -> None:
+    with pytest.raises(BadValueError, match=r"Pruning changed 'turns' in place.*list\(turns\)"):
+        credited(credit=Pruning(gives=Credits(advantages=[ROW] * 3)))
+
+
+def test_a_turn_says_that_nothing_of_it_can_be_set() -> None:
+    with pytest.raises(FrozenInstanceError, match=r"reward cannot be set to 1\.0.*replaced in"):
+        credited(credit=Rewriting())
 
 
 def test_annotations_of_a_task_source_are_arrays() -> None:
