@@ -366,7 +366,7 @@ class Learner:
         whole = functools.reduce(torch.add, (out.loss for out in outs))
         metrics = {name: value for out in outs for name, value in out.metrics.items()}
         if not bool(torch.isfinite(whole)):  # said later: the other processes wait for this pass
-            said = _say_not_finite(self.recipe.name, self.optimizer_steps, metrics)
+            said = _say_not_finite(self.recipe.name, self.optimizer_steps, whole.detach(), metrics)
             self._fault = self._fault or said
         if not whole.requires_grad:
             raise BadValueError(
@@ -536,8 +536,8 @@ def _tokens(rows: Sequence[Row], at: int, kept: Mapping[int, npt.NDArray[np.bool
     return int(kept[at].sum()) if at in kept else rows[at].n_act
 
 
-def _say_not_finite(name: str, step: int, parts: Mapping[str, Tensor]) -> str:
-    shown = ", ".join(f"{k} {float(v):.4g}" for k, v in parts.items())
+def _say_not_finite(name: str, step: int, loss: Tensor, parts: Mapping[str, Tensor]) -> str:
+    shown = ", ".join(f"{k} {float(v):.4g}" for k, v in {"loss": loss, **parts}.items())
     return (
         f"recipe {name}: the loss of optimiser step {step} is not finite ({shown}); its mini batch "
         "changed nothing. Try a lower learning rate, or --precision float32, in a new run from the "

@@ -96,7 +96,7 @@ def test_a_nan_is_found_before_the_weights_move(tiny_model: Path, tmp_path: Path
             return out * float("nan")
 
         policy.get_output_embeddings().register_forward_hook(poison)
-        with pytest.raises(LossNotFiniteError, match="not finite"):
+        with pytest.raises(LossNotFiniteError, match=r"not finite \(loss nan, "):
             trainer.run()
         assert same(before, dict(policy.state_dict()))
     assert same(final_weights(tmp_path, 2), _untied(before))
