@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -116,12 +117,18 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
                 ``reset_mask`` (bool ``[num_envs]``) resets only some copies.
 
         Raises:
-            BadValueError: A list or mask of the wrong length.
+            BadValueError: A list or mask of the wrong length, a seed that is none, or options that
+                are no dictionary.
             EpisodeError: A mask at the first reset, or after a reset or step that failed, leaves
                 copies without an episode; or the processes of the copies were ended.
             EnvFault: A process died.
         """
-        seeds = self._spread("seed", seed, spread=itertools.count)
+        seeds = self._spread("seed", seed, spread=_count_from)
+        if not isinstance(options, Mapping | None):
+            raise BadValueError(
+                f"TextVectorEnv: options are {options!r:.100}; expected a dictionary, such as "
+                "{'split': 'dev'}, or None."
+            )
         shared = dict(options or {})
         mask = self._read_mask(shared.pop("reset_mask", None))
         tasks = self._spread("options['task']", shared.pop("task", None), spread=itertools.repeat)
@@ -150,11 +157,11 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
             raise EpisodeError(
                 "TextVectorEnv: no episode yet, or the last reset or step failed; call reset first."
             )
-        if isinstance(actions, str) or len(actions) != self.num_envs:
+        if (count := _count_ordered(actions)) != self.num_envs:
+            got = f"{count} actions" if count is not None else f"{actions!r:.100} as actions"
             raise BadValueError(
-                f"TextVectorEnv: got {len(actions)} actions"
-                f"{' in one string' if isinstance(actions, str) else ''}; expected one text for "
-                f"each of {self.num_envs} copies."
+                f"TextVectorEnv: got {got}; expected a list or tuple with one text for each of "
+                f"{self.num_envs} copies."
             )
         given = actions.tolist() if isinstance(actions, np.ndarray) else actions
         ended = self._ended.tolist()
@@ -238,7 +245,7 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
         """Return one value per copy: a list as it is, one value spread over all, None for none."""
         if given is None:
             return [None] * self.num_envs
-        if isinstance(given, (list, tuple, np.ndarray)):
+        if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
             if len(given) != self.num_envs:
                 raise BadValueError(
                     f"TextVectorEnv: {what} has {len(given)} entries; expected {self.num_envs}."
@@ -261,6 +268,25 @@ class TextVectorEnv(VectorEnv[Texts, Sequence[str], npt.NDArray[Any]]):
                 "reset or step that failed."
             )
         return mask
+
+
+def _count_ordered(actions: Any) -> int | None:
+    """Return how many actions a list has; None for what is none, such as one text or a set."""
+    if isinstance(actions, np.ndarray):
+        return len(actions) if actions.ndim else None
+    ordered = isinstance(actions, Sequence) and not isinstance(actions, (str, bytes))
+    return len(actions) if ordered else None
+
+
+def _count_from(seed: Any) -> Iterator[int]:
+    """Return consecutive seeds from the first one."""
+    try:
+        return itertools.count(operator.index(seed))
+    except TypeError:
+        raise BadValueError(
+            f"TextVectorEnv: seed is {seed!r:.100}; expected an integer from 0, or a list with one "
+            "for each copy."
+        ) from None
 
 
 def make_vector(

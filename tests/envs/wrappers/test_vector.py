@@ -167,14 +167,21 @@ def test_bad_input_is_refused_before_anything_moves() -> None:
     with pytest.raises(EpisodeError, match="first reset must be of all"):
         env.reset(options={"reset_mask": np.array([True, False])})
     env.reset(seed=1)
-    for actions in (["a"], ["a"] * 3, "ab"):
-        with pytest.raises(BadValueError, match="expected one text for each of 2 copies"):
-            env.step(actions)
+    wrong: Any
+    for wrong in (["a"], ["a"] * 3, "ab", None, 5, {"a", "b"}, {"a": 1, "b": 2}, np.array("a")):
+        with pytest.raises(BadValueError, match="with one text for each of 2 copies"):
+            env.step(wrong)
     with pytest.raises(TypeError, match="action is a int"):
         env.step(["", 3])  # type: ignore[list-item]
     assert [e.episode.turn for e in env.envs] == [0, 0]
     with pytest.raises(BadValueError, match="seed has 3 entries; expected 2"):
         env.reset(seed=[1, 2, 3])
+    for wrong in ("x", "12", {}, {1, 2}, 1.5):
+        with pytest.raises(BadValueError, match=r"seed is .*; expected an integer from 0, or a li"):
+            env.reset(seed=wrong)
+    for wrong in ("dev", ["split"], 1):
+        with pytest.raises(BadValueError, match=r"options are .*; expected a dictionary"):
+            env.reset(options=wrong)
     for mask in ([True], np.zeros(2, dtype=bool), np.ones(2)):
         with pytest.raises(BadValueError, match="reset_mask"):
             env.reset(options={"reset_mask": mask})
