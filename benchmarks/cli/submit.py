@@ -28,10 +28,12 @@ from ...leaderboard.entries_io.play import (
 )
 from ...leaderboard.entries_io.signing import read_key, sign
 from ...leaderboard.schema.base import make_form
-from ...leaderboard.schema.entry import Budget, Episode, ModelCard, Run, Track
+from ...leaderboard.schema.entry import Budget, Episode, Manifest, ModelCard, Run, Track
+from ...leaderboard.schema.result import Refused
 from ...leaderboard.schema.suite import Cell, Slot, Suite, parts_of
 from ...leaderboard.suites.digests import make_cell_env
 from ...leaderboard.suites.files import known_suites, load_suite
+from ...leaderboard.verification.checks import check_manifest
 from ..runtime.threads import prepare_for
 from .model_options import OF_ENGINES, Sampler, action_tokens, model_path
 
@@ -194,6 +196,7 @@ def run(command: Command) -> None:
         command = replace(command, max_tokens=limit)
         sources = [source_of(word, command) for word in command.sources]
     manifest = make_manifest(suite, **_fields(command, sources))
+    _check_board_rules(manifest, suite)
     if warning := _untrained(suite, sources):
         say(warning)
     report = reporter()
@@ -211,6 +214,20 @@ def run(command: Command) -> None:
     file = f" --suite-file {quote(command.suite)}" if Path(command.suite).is_file() else ""
     entry = quote(str(out))
     say(escape(f"check it with: turngym leaderboard verify {entry}{file}{plugin_words()}"))
+
+
+def _check_board_rules(manifest: Manifest, suite: Suite) -> None:
+    """Refuse what verification would refuse, before minutes of play.
+
+    Raises:
+        BadValueError: The runs do not fit the board, or the organisation is reserved.
+    """
+    try:
+        check_manifest(manifest, suite)
+    except Refused as error:
+        found = error.refusal
+        wanted = f" Expected {found.expected}." if found.expected else ""
+        raise BadValueError(f"submit: {found.message} Got {found.got}.{wanted}") from error
 
 
 def _check_read(command: Command, sources: Sequence[Source]) -> None:
@@ -395,7 +412,7 @@ def _common_track(sources: Sequence[Source]) -> Track:
     """Return the start and budget that all runs share.
 
     Raises:
-        BadValueError: A source is no training run, or they differ.
+        BadValueError: A source is no training run, or they differ, in their recipe too.
     """
     tracks: list[Track] = []
     for source in sources:
@@ -405,6 +422,11 @@ def _common_track(sources: Sequence[Source]) -> Track:
             )
         tracks.append(source.track)
     for source, track in zip(sources, tracks, strict=True):
+        if source.recipe != sources[0].recipe:
+            raise BadValueError(
+                f"{source.name}: was trained by {source.recipe}, but {sources[0].name} by "
+                f"{sources[0].recipe}. The runs of one entry are of one algorithm."
+            )
         if track != tracks[0]:
             raise BadValueError(
                 f"{source.name}: has another start or budget than {sources[0].name} "

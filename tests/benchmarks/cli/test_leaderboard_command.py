@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -251,18 +252,14 @@ def test_three_training_runs_make_an_entry_of_an_algorithm(
 ) -> None:
     out = tmp_path / "entry"
     runs = [str(root) for root in trained]
-    assert submit(suite_file, out, *runs[:2], "--board", "algorithms", "--max-tokens", "4") == 0
-    said = capsys.readouterr().out
-    assert "note: trained on Password-v0, but the score of tiny-v1 is the mean over 2 " in said
-    assert "environments, among them Fork-v0." in said
     words = ("leaderboard", "verify", "--suite-file", suite_file)
-    assert main((*words, str(out))) == 2
-    assert "(board_rules)" in capsys.readouterr().out
-    shutil.rmtree(out)
     shutil.copytree(trained[1] / "checkpoints", tmp_path / "kept")
     shutil.rmtree(trained[1] / "checkpoints")
     shutil.copytree(trained[0] / "checkpoints", trained[1] / "checkpoints")
     assert submit(suite_file, out, *runs, "--board", "algorithms", "--max-tokens", "4") == 0
+    said = capsys.readouterr().out
+    assert "note: trained on Password-v0, but the score of tiny-v1 is the mean over 2 " in said
+    assert "environments, among them Fork-v0." in said
     assert main((*words, str(out))) == 2
     assert "copies of one run" in capsys.readouterr().out
     shutil.rmtree(out)
@@ -291,6 +288,32 @@ def test_runs_of_another_start_or_unfinished_are_no_entry_together(
     path.unlink()
     assert submit(suite_file, tmp_path / "e", *runs, "--board", "algorithms") == 2
     assert "the run is not finished" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("result", "count", "says"),
+    [
+        ({}, 2, "at least 3 runs with different seeds. Got 0, 1. Expected 3 or more different"),
+        ({"seed": 0}, 3, "at least 3 runs with different seeds. Got 0, 0, 2."),
+        ({"sampled_tokens": 1100}, 3, "seed 1 used more sampled tokens than its track allows. Got"),
+        ({"recipe": "ppo"}, 3, "run1: was trained by ppo, but "),
+    ],
+)
+def test_runs_that_the_board_would_refuse_are_not_played(
+    suite_file: str,
+    trained: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    result: dict[str, Any],
+    count: int,
+    says: str,
+) -> None:
+    path = trained[1] / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | result))
+    runs = [str(root) for root in trained[:count]]
+    assert submit(suite_file, tmp_path / "e", *runs, "--board", "algorithms") == 2
+    assert says in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "e" / "entry.json").exists()
 
 
 def test_a_maintainer_plays_the_weights_and_the_rerun_is_ranked(
