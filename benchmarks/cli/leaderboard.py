@@ -231,9 +231,11 @@ def show_boards(action: Table) -> None:
         if (against_itself := self_table(board)) is not None:
             table_console().print(against_itself)
         if board.missing_references:
+            suite = board.suite if board.suite in known_suites() else "FILE"
             say(
                 f"missing: {', '.join(board.missing_references)}; make them with `turngym "
-                f"leaderboard reference --suite {board.suite}`"
+                f"leaderboard reference --suite {suite}`"
+                + (f", FILE being that of {board.suite}" if suite == "FILE" else "")
             )
     if not chosen:
         say("no entry is on such a board.")

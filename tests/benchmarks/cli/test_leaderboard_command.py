@@ -77,6 +77,12 @@ def test_submit_verify_index_table(
     more = ("--readme", str(tmp_path / "card.md"), "--link", "https://example.org/a")
     signed = ("--key", str(key), "--recipe", "scripted", "--parameters", "7")
     assert submit(suite_file, home / "ours", "random", *more, *signed) == 0
+    where = ("--entries", str(home.parent), "--suite-file", suite_file)
+    database = ("--db", str(tmp_path / "index.sqlite"))
+    assert main(("leaderboard", "index", *where, *database)) == 0
+    assert main(("leaderboard", "table", *database)) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "reference --suite FILE`, FILE being that of tiny-v1" in told  # no name of the package's
     assert main(("leaderboard", "reference", "--suite", suite_file, "--out", str(home.parent))) == 0
     capsys.readouterr()
 
@@ -95,8 +101,6 @@ def test_submit_verify_index_table(
 
     shutil.copytree(home / "ours", home / "forged")
     edit_episodes(home / "forged", lambda episodes: episodes[0].update(reward=1.0))
-    database = ("--db", str(tmp_path / "index.sqlite"))
-    where = ("--entries", str(home.parent), "--suite-file", suite_file)
     assert main(("leaderboard", "index", *where, *database)) == 0
     said = capsys.readouterr().out
     assert "refused tiny-v1/forged" in said
