@@ -68,13 +68,18 @@ class PaperCrawlParallel(TwoAgentCrawl, ParallelEnv[str, dict[str, str], str]):
 
         Raises:
             TypeError: An action is not text.
-            BadValueError: An agent's action is missing.
+            BadValueError: An agent's action is missing, or there is no dictionary of actions.
             UnknownNameError: There is no such agent.
             EpisodeError: There is no running episode.
         """
         if not self.agents:
             raise EpisodeError(
                 "PaperCrawler for two agents: there is no running episode; call reset first."
+            )
+        if not isinstance(actions, Mapping):
+            raise BadValueError(
+                f"PaperCrawler for two agents: the actions are {actions!r:.100}; expected a "
+                "dictionary with a text of each agent."
             )
         for agent in actions:
             self._known(agent)

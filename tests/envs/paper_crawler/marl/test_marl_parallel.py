@@ -142,6 +142,9 @@ def test_bad_calls_are_refused():
     env.reset(seed=0)
     with pytest.raises(BadValueError, match="'selector' is missing"):
         env.step({"crawler": "[Search] gold"})
+    for actions in (None, "[Stop]", ["a", "b"]):
+        with pytest.raises(BadValueError, match=r"the actions are .*; expected a dictionary"):
+            env.step(actions)
     with pytest.raises(UnknownNameError, match="selektor"):
         env.step({"crawler": "a", "selector": "b", "selektor": "c"})
     with pytest.raises(TypeError, match="'selector' is a NoneType"):
