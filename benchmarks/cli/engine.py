@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -55,13 +54,14 @@ class Command:
 
 
 def run(command: Command) -> None:
-    """Serve until Ctrl-C.
+    """Serve until Ctrl-C, which ends it as any command.
 
     Raises:
         BadValueError: An engine that cannot be served, an address that cannot be used, or one that
             others reach without a token.
         DataError: The folder of weights does not exist.
         MissingExtraError: fastapi or uvicorn is not installed.
+        KeyboardInterrupt: After the requests were finished.
     """
     try:
         import uvicorn
@@ -89,11 +89,9 @@ def run(command: Command) -> None:
         shown = f"\\[{host}]" if ":" in host else host
         say(f"Serving {command.model} on http://{shown}:{port} – Ctrl-C ends it.")
         try:
-            with suppress(KeyboardInterrupt):  # uvicorn has finished the requests, passes it on
-                server.run(sockets=[bound])
+            server.run(sockets=[bound])  # finishes the requests after Ctrl-C, then passes it on
         finally:
             engine.close()
-    say("stopped.")
 
 
 def check_token(host: str, token: str, variable: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -34,12 +33,13 @@ class Command:
 
 
 def run(command: Command) -> None:
-    """Serve until Ctrl-C.
+    """Serve until Ctrl-C, which ends it as any command.
 
     Raises:
         UnknownNameError: No such environment or setting.
         BadValueError: An address that cannot be used, or no room for an episode.
         MissingExtraError: openenv-core is not installed.
+        KeyboardInterrupt: After the requests were finished.
     """
     find_environment(command.env)
     if command.episodes < 1:
@@ -55,6 +55,5 @@ def run(command: Command) -> None:
         host, port = bound.getsockname()[:2]
         shown = f"\\[{host}]" if ":" in host else host
         say(f"Serving {command.env} on http://{shown}:{port} – Ctrl-C ends it.")
-        with suppress(KeyboardInterrupt):  # uvicorn has finished the requests and passes it on
-            uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
-    say("stopped.")
+        # finishes the requests after Ctrl-C, then passes it on
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sized
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -46,12 +45,13 @@ class Command:
 
 
 def run(command: Command) -> None:
-    """Serve until Ctrl-C.
+    """Serve until Ctrl-C, which ends it as any command.
 
     Raises:
         BadValueError: Neither or both of index and corpus, or an address that cannot be used.
         DataError: A file or folder that does not exist or hold what it should.
         MissingExtraError: fastapi or uvicorn is not installed.
+        KeyboardInterrupt: After the requests were finished.
     """
     try:
         import uvicorn
@@ -72,9 +72,7 @@ def run(command: Command) -> None:
         shown = f"\\[{host}]" if ":" in host else host
         many = f"{len(retriever):,} passages" if isinstance(retriever, Sized) else "passages"
         say(f"Serving {many} on http://{shown}:{port}/retrieve – Ctrl-C ends it.")
-        with suppress(KeyboardInterrupt):  # uvicorn has finished the requests and passes it on
-            server.run(sockets=[bound])
-    say("stopped.")
+        server.run(sockets=[bound])  # finishes the requests after Ctrl-C, then passes it on
 
 
 def _open_retriever(command: Command) -> Retriever:

@@ -39,6 +39,7 @@ def serve_forever(
     Raises:
         MissingExtraError: A package of the extra ``web`` is missing.
         DataError: Another server uses the folder, or this one did not start.
+        KeyboardInterrupt: After the requests were finished.
     """
     try:
         import uvicorn
@@ -54,8 +55,7 @@ def serve_forever(
         bound.listen(_WAITING)
         if on_start is not None:
             on_start()
-        with contextlib.suppress(KeyboardInterrupt):  # uvicorn has finished the requests
-            server.run(sockets=[bound])
+        server.run(sockets=[bound])  # finishes the requests after Ctrl-C, then passes it on
         if not server.started:
             raise DataError("the leaderboard's server did not start; the lines above say why.")
 

@@ -127,7 +127,7 @@ def test_the_server_says_where_it_is_and_ends(tmp_path: Path) -> None:
             with urlopen(f"{found[0]}/submit") as answer:
                 assert answer.status == 200
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=60) == 130
         finally:
             process.kill()
 

@@ -80,7 +80,7 @@ def test_the_expert_plays_over_a_server(corpus: Path, tmp_path: Path) -> None:
         query = ["town Lum"]
         own = local.unwrapped.retriever.search(query, 2)  # type: ignore[attr-defined]
         assert HttpRetriever(url).search(query, 2) == own
-        assert ended(process) == (0, "stopped.\n")
+        assert ended(process) == (130, "stopped.\n")
 
 
 def test_eval_over_a_server_and_without_it(corpus: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_eval_over_a_server_and_without_it(corpus: Path, tmp_path: Path) -> None
     words += ["--env.retriever_settings", '{"attempts": 1}', "--out", str(out)]
     with serving("--corpus", str(corpus), "--port", "0") as (process, url):
         assert main([*words, "--env.retriever", url]) == 0
-        assert ended(process)[0] == 0
+        assert ended(process)[0] == 130
     (score,) = json.loads(out.read_text())
     assert (score["n"], score["errors"]) == (1, 0)
     assert score["metrics"]["answer_shown"] == 1
