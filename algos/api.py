@@ -18,7 +18,7 @@ from .evaluation.defaults import TASKS
 from .evaluation.result import RunResult
 from .ray import RayRollouts
 from .recipes import make_recipe
-from .runs.loggers import Logger
+from .runs.loggers import Logger, check_loggers, check_record_packages
 from .runs.progress import Reporter, Silent, reporter
 from .runs.run_dir import run_name
 from .training.config import Budget, EnvConfig, EvalConfig, TrainConfig
@@ -92,6 +92,8 @@ def train_on(  # noqa: PLR0913 - the settings that a script sets
     own = {"env_id": env_id, "settings": settings, "model": model, "run_dir": run_dir}
     check_declared(train_on, "train_on", {**own, "recipe_settings": recipe_settings})
     check_integer("actors", actors, "train_on", min=0)
+    check_loggers(loggers)  # before minutes of imitation
+    check_record_packages(options.get("records", TrainConfig.records))
     env_id, model = resolve_id(env_id), None if model is None else str(model)
     env = given = EnvConfig(id=env_id, settings=dict(settings or {}))
     if model is None:

@@ -15,7 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ...envs.core.errors import BadValueError, MissingExtraError, UnknownNameError
+from ...envs.core.errors import (
+    BadValueError,
+    MissingExtraError,
+    UnknownNameError,
+    check_package,
+)
 
 PROJECT = "turngym"
 """Name of the project that services put a run into."""
@@ -169,6 +174,20 @@ def check_loggers(names: Sequence[str | Logger]) -> None:
             raise UnknownNameError("logger", name, LOGGERS)
         if LOGGERS[name] in (WeightsAndBiases, Trackio) and find_spec(name) is None:
             raise MissingExtraError(f"--log {name}", name, name)
+
+
+def check_record_packages(records: str) -> None:
+    """Refuse a run whose events or curve could not be written, before anything is done.
+
+    Args:
+        records: What the run directory gets, as ``TrainConfig.records``: only ``"all"`` has them.
+
+    Raises:
+        MissingExtraError: tensorboard or matplotlib is not installed.
+    """
+    if records == "all":
+        for package in ("tensorboard", "matplotlib"):
+            check_package("a run directory with events and a curve", package, "train")
 
 
 def make_logger(logger: str | Logger, run: LoggedRun) -> Logger:

@@ -18,7 +18,14 @@ from ..core.forest_io import save_forest
 from ..core.protocols import Scorer
 from ..evaluation.evaluate import Evaluation
 from ..evaluation.result import RunResult
-from ..runs.loggers import LoggedRun, Logger, TensorBoard, check_loggers, make_logger
+from ..runs.loggers import (
+    LoggedRun,
+    Logger,
+    TensorBoard,
+    check_loggers,
+    check_record_packages,
+    make_logger,
+)
 from ..runs.metrics import checked
 from ..runs.plots import draw_curve
 from ..runs.process_group import Ranks
@@ -50,7 +57,8 @@ class RunWriter:
 
     Raises:
         TurngymError: As :class:`~turngym.algos.runs.run_dir.RunDir`, and as
-            :func:`~turngym.algos.runs.loggers.check_loggers`.
+            :func:`~turngym.algos.runs.loggers.check_loggers` and
+            :func:`~turngym.algos.runs.loggers.check_record_packages`.
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class RunWriter:
         loggers: Sequence[str | Logger] = (),
     ) -> None:
         check_loggers(loggers)
+        check_record_packages(config.records)
         self.config = config
         self._resolved = resolved
         self._wanted = loggers if ranks.first else ()

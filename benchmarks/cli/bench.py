@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from rich.markup import escape
 
 from ...algos.runs.console import PlainConsole
-from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.errors import BadValueError, UnknownNameError, check_package
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import count_cores
 from .arguments import Repeated, check_workers, output_file, refuse_others
@@ -169,6 +169,7 @@ def fill(command: Command, suite: Suite) -> None:
     Raises:
         BadValueError: The machine, or the folder, does not fit the suite.
         UnknownNameError: A recipe or an environment that is not registered.
+        MissingExtraError: What writes the report is not installed.
         SystemExit: With status 1, when a cell failed, a column has no start, or no cell finished.
     """
     from ...algos.recipes.registry import find_recipe
@@ -178,6 +179,7 @@ def fill(command: Command, suite: Suite) -> None:
     from ..matrix.reuse import reuse_results
     from ..matrix.run import run_matrix
 
+    check_package("the report", "jinja2", "train")  # now, not after hours
     suite.check_baseline(command.baseline)
     cells = suite.some(command.only)
     for cell in cells:  # before anything is written: a plugin is easily forgotten

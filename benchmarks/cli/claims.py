@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import track
 
 from ...algos.runs.console import PlainConsole
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, check_package
 from ...envs.utils.system import count_cores
 from .arguments import Repeated, check_workers, output_file, refuse_others
 from .tables import plain_table, say
@@ -99,12 +99,14 @@ def run_all(command: Command, claims: list[Claim]) -> None:
 
     Raises:
         BadValueError: Less than one worker, or no seeds.
+        MissingExtraError: What writes the report is not installed.
         SystemExit: With status 1, when a run failed.
     """
     from ..claims.run import run_claims
     from ..matrix.executors import ProcessExecutor
     from ..matrix.progress_view import view
 
+    check_package("the report", "jinja2", "train")  # now, not after hours
     cores = count_cores()
     workers = check_workers(cores if command.workers is None else command.workers)
     out = Path(command.out).expanduser()

@@ -13,7 +13,7 @@ import tyro
 from rich.markup import escape
 
 from ...agents.engines.factory import EngineSettings
-from ...envs.core.errors import BadValueError
+from ...envs.core.errors import BadValueError, check_package
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.system import count_cores
 from ..runtime.threads import prepare
@@ -152,9 +152,12 @@ def run(command: Command) -> None:
     Raises:
         TurngymError: Options that do not fit, or a recipe whose credit cannot be judged.
         RunLockedError: Another process measures into the folder.
+        MissingExtraError: What writes the report is not installed.
     """
     if (command.against is None) != (not command.reports):
         raise BadValueError("credit: --against RESULTS and --reports FILES go together.")
+    if command.against is None:
+        check_package("the report", "jinja2", "train")  # now, not after hours
     if command.matrix is not None:
         refuse_others(command, "credit --matrix", OF_MATRIX)
         measure_matrix(command, command.matrix)

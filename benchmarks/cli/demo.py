@@ -14,6 +14,7 @@ from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.evaluate import Evaluation
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
+from ...algos.runs.loggers import check_record_packages
 from ...algos.runs.progress import Reporter, clock, reporter
 from ...algos.runs.run_dir import list_differences, read_json
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig, model_digest
@@ -105,9 +106,11 @@ def run(command: Command) -> None:
     Raises:
         BadValueError: Options that go with ``--model`` alone, without it; less than one question;
             a folder that cannot be made.
+        MissingExtraError: A package that the run needs at its end is not installed.
     """
     if command.n is not None and command.n < 1:
         raise BadValueError(f"--n is {command.n}; expected at least 1.")
+    check_record_packages("all")
     if command.run_dir:  # told now, not after a model was made
         make_folder(Path(command.run_dir).expanduser())
     if command.model not in (None, STARTER):

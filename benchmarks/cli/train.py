@@ -17,7 +17,7 @@ from ...agents.scripted import text_env
 from ...algos.evaluation.defaults import TASKS
 from ...algos.evaluation.result import RunResult
 from ...algos.learner.settings import LearnerSettings
-from ...algos.runs.loggers import check_loggers
+from ...algos.runs.loggers import check_loggers, check_record_packages
 from ...algos.runs.progress import Reporter, Silent, reporter
 from ...algos.runs.run_dir import run_name
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
@@ -199,6 +199,7 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     from ...algos.recipes import make_recipe
 
     check_loggers(command.log)
+    check_record_packages(command.settings.records)
     given = env_config(command.env, command.env_options)
     changes = pairs(command.recipe_arg, "--recipe-arg")
     make_recipe(command.recipe, changes)  # wrong words are refused before a model is made

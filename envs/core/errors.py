@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 _VERSION = re.compile(r"-v\d+$")
@@ -126,6 +127,21 @@ class MissingExtraError(TurngymError, ImportError):
             f"Install it with: pip install 'turngym[{extra}]' (no index has turngym: pip takes the "
             f"extra from the one that is installed here), or pip install {quoted}"
         )
+
+
+def check_package(what: str, module: str, extra: str) -> None:
+    """Refuse to begin what needs a package at its end; nothing is imported.
+
+    Args:
+        what: Who needs it.
+        module: The module, named as its package is.
+        extra: Turngym's extra that brings it.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    if find_spec(module) is None:
+        raise MissingExtraError(what, module, extra)
 
 
 class EnvFault(TurngymError, RuntimeError):
