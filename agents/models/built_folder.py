@@ -41,7 +41,7 @@ def build_once(
     try:
         from filelock import FileLock
     except ImportError as fault:
-        raise MissingExtraError(what, "transformers", "train") from fault
+        raise MissingExtraError(what, "transformers", "train", fault) from fault
     make_folder(folder.parent)
     with disk_errors(folder.parent), FileLock(f"{folder}.lock"):
         if is_intact(folder, manifest):  # another process was faster

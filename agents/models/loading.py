@@ -329,7 +329,7 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError as fault:
-        raise MissingExtraError("a language model", "torch", "train") from fault
+        raise MissingExtraError("a language model", "torch", "train", fault) from fault
     return torch
 
 
@@ -337,7 +337,7 @@ def _transformers() -> Any:
     try:
         import transformers
     except ImportError as fault:
-        raise MissingExtraError("a language model", "transformers", "train") from fault
+        raise MissingExtraError("a language model", "transformers", "train", fault) from fault
     return transformers
 
 

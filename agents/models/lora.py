@@ -358,5 +358,5 @@ def _peft(what: str) -> Any:
     try:
         import peft
     except ImportError as fault:
-        raise MissingExtraError(what, "peft", "train") from fault
+        raise MissingExtraError(what, "peft", "train", fault) from fault
     return peft

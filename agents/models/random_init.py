@@ -160,7 +160,7 @@ def word_tokenizer(words: Sequence[str], max_length: int) -> Any:
         from tokenizers import pre_tokenizers as pre
         from transformers import PreTrainedTokenizerFast
     except ImportError as fault:
-        raise MissingExtraError("making a tokenizer", "transformers", "train") from fault
+        raise MissingExtraError("making a tokenizer", "transformers", "train", fault) from fault
     ids = {word: i for i, word in enumerate(dict.fromkeys((PAD, EOS, UNKNOWN, *words)))}
     core = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
     core.pre_tokenizer = pre.Split(Regex(_WORDS), "isolated")
@@ -185,7 +185,7 @@ def blank_decoder(tokenizer: Any, shape: Shape) -> Any:
         import torch
         from transformers import Qwen3Config, Qwen3ForCausalLM
     except ImportError as fault:
-        raise MissingExtraError("making a model", "transformers", "train") from fault
+        raise MissingExtraError("making a model", "transformers", "train", fault) from fault
     config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=shape.hidden,

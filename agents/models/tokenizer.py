@@ -53,7 +53,7 @@ def train_tokenizer(
         from tokenizers import pre_tokenizers as pre
         from transformers import PreTrainedTokenizerFast
     except ImportError as fault:
-        raise MissingExtraError("training a tokenizer", "transformers", "train") from fault
+        raise MissingExtraError("training a tokenizer", "transformers", "train", fault) from fault
     if not texts:
         raise BadValueError("train_tokenizer: got no text; expected at least one transcript.")
     tags = tags_in(texts)

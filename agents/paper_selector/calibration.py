@@ -165,7 +165,7 @@ def _figure() -> Any:
     except ImportError as fault:
         from ...envs.core.errors import MissingExtraError
 
-        raise MissingExtraError("the calibration plot", "matplotlib", "train") from fault
+        raise MissingExtraError("the calibration plot", "matplotlib", "train", fault) from fault
     figure = Figure(figsize=(4.8, 5.4), dpi=160, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

@@ -95,7 +95,7 @@ def _build(
     try:
         from .build import build
     except ImportError as fault:
-        raise MissingExtraError("the laptop model", "transformers", "train") from fault
+        raise MissingExtraError("the laptop model", "transformers", "train", fault) from fault
     return build(folder, env, settings, on_progress)
 
 

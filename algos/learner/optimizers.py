@@ -152,7 +152,7 @@ def _eight_bit(groups: list[dict[str, Any]], optim: Optim) -> Any:
     try:
         from bitsandbytes.optim import AdamW8bit  # pyright: ignore[reportMissingImports]
     except ImportError as fault:
-        raise MissingExtraError("optimizer='adamw8bit'", "bitsandbytes", "gpu") from fault
+        raise MissingExtraError("optimizer='adamw8bit'", "bitsandbytes", "gpu", fault) from fault
     half = {str(p.dtype) for group in groups for p in group["params"]} - {"torch.float32"}
     if half:
         raise BadValueError(

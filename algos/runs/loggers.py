@@ -199,4 +199,4 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as fault:
-        raise MissingExtraError(f"--log {name}", name, name) from fault
+        raise MissingExtraError(f"--log {name}", name, name, fault) from fault

@@ -112,7 +112,7 @@ def apply_liger(model: Any, device: Any) -> None:
             MODEL_TYPE_TO_APPLY_LIGER_FN,
         )
     except ImportError as fault:
-        raise MissingExtraError("LearnerSettings.liger", "liger-kernel", "gpu") from fault
+        raise MissingExtraError("LearnerSettings.liger", "liger-kernel", "gpu", fault) from fault
     kind = model.config.model_type
     if kind not in MODEL_TYPE_TO_APPLY_LIGER_FN:
         raise BadValueError(

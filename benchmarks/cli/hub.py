@@ -212,7 +212,7 @@ def _hub() -> Any:
     try:
         import huggingface_hub
     except ImportError as fault:
-        raise MissingExtraError("the hub", "huggingface_hub", "train") from fault
+        raise MissingExtraError("the hub", "huggingface_hub", "train", fault) from fault
     return huggingface_hub
 
 

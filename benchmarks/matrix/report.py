@@ -167,7 +167,7 @@ def write_pages(
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as fault:
-        raise MissingExtraError("the report", "jinja2", "train") from fault
+        raise MissingExtraError("the report", "jinja2", "train", fault) from fault
     written = []
     for name, template in pages.items():
         environment = Environment(

@@ -49,7 +49,8 @@ class MathVerifyGrader:
         try:
             import math_verify
         except ImportError as fault:
-            raise MissingExtraError("MathWord's LaTeX grader", "math-verify", "math") from fault
+            what = "MathWord's LaTeX grader"
+            raise MissingExtraError(what, "math-verify", "math", fault) from fault
         self._package: Any = math_verify
         self._numbers = NumberGrader()
 

@@ -58,7 +58,8 @@ def find_engine_class() -> Callable[..., Any]:
     try:
         return import_module("scienceworld").ScienceWorldEnv
     except ImportError as error:
-        raise MissingExtraError(f"{WHERE}: backend 'jvm'", "scienceworld", "science-jvm") from error
+        what = f"{WHERE}: backend 'jvm'"
+        raise MissingExtraError(what, "scienceworld", "science-jvm", error) from error
 
 
 def start_engine() -> Any:

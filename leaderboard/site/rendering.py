@@ -37,7 +37,7 @@ class Renderer:
         try:
             import jinja2
         except ImportError as error:
-            raise MissingExtraError("the leaderboard's site", "jinja2", "web") from error
+            raise MissingExtraError("the leaderboard's site", "jinja2", "web", error) from error
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(HERE / "templates"),
             autoescape=True,

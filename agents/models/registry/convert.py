@@ -53,7 +53,7 @@ def convert_gguf(path: Path, header: GgufHeader, folder: Path, on_share: OnShare
         for name in ("torch", "transformers"):
             import_module(name)
     except ImportError as fault:
-        raise MissingExtraError("a language model", "transformers", "train") from fault
+        raise MissingExtraError("a language model", "transformers", "train", fault) from fault
     with without_progress_bars():
         return _convert(path, header, folder, on_share)
 

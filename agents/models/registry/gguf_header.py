@@ -66,7 +66,7 @@ def check_gguf_package() -> None:
     try:
         import_module("gguf")
     except ImportError as fault:
-        raise MissingExtraError("a GGUF file", "gguf", "gguf") from fault
+        raise MissingExtraError("a GGUF file", "gguf", "gguf", fault) from fault
 
 
 def read_header(path: Path) -> GgufHeader:

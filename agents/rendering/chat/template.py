@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from ....envs.core.errors import BadValueError
+from ....envs.core.errors import BadValueError, MissingExtraError
 
 Role = Literal["user", "tool"]
 Message = dict[str, Any]
@@ -73,9 +73,13 @@ class ChatTemplate:
 
         Raises:
             BadValueError: The template refuses them.
+            MissingExtraError: Jinja2 is not installed.
         """
         # Templates are programs of their own: they raise jinja2's errors and Python's.
-        import jinja2  # only chat templates need it
+        try:
+            import jinja2  # only chat templates need it
+        except ImportError as fault:
+            raise MissingExtraError("a chat template", "jinja2", "train", fault) from fault
 
         try:
             return self._tokenizer.apply_chat_template(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from turngym.agents.models.random_init import word_tokenizer
 from turngym.agents.models.starter_tokenizer import StarterTokenizer, read_starter_tokenizer
 from turngym.agents.models.tokenizer import train_tokenizer
 from turngym.agents.rendering.factory import keep_style, make_renderer
-from turngym.envs.core.errors import BadValueError
+from turngym.envs.core.errors import BadValueError, MissingExtraError
 
 TEXTS = ("Who wrote <search> Moby-Dick </search>?", "In 1851, Melville did; naïve as it is.")
 
@@ -234,3 +235,11 @@ def test_spoilt_files_end_with_the_error_of_before(tmp_path: Path) -> None:
     assert read_starter_tokenizer(folder) is None
     with pytest.raises(BadValueError, match="no tokenizer could be loaded"):
         load_tokenizer(folder)
+
+
+def test_what_an_installed_package_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(MissingExtraError, match=r"'transformers', which cannot.*import of tokeni"):
+        train_tokenizer(TEXTS, vocab_size=400, max_length=64)
+    with pytest.raises(MissingExtraError, match=r"'transformers', which cannot.*import of tokeni"):
+        word_tokenizer(["a"], 64)

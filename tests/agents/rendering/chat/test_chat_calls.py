@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import gymnasium as gym
 import pytest
@@ -15,6 +16,7 @@ from turngym.agents.rendering.chat.calls import form_of, from_env_call, to_env_c
 from turngym.agents.rendering.chat.template import ChatTemplate
 from turngym.agents.rendering.factory import make_renderer
 from turngym.agents.scripted import ExpertPolicy, text_env
+from turngym.envs.core.errors import MissingExtraError
 from turngym.envs.tools.action_parsing import ToolCall, ToolGrammar
 from turngym.envs.tools.schema import make_tool
 
@@ -55,6 +57,13 @@ def test_every_kind_plays_a_world_with_tools(template: str) -> None:
     render = make_renderer(byte_level(template), tools=[TOOL])
     ids = render.write(GRAMMAR.write("look", thing='a "red" lamp'))
     assert GRAMMAR.parse(render.action(ids)) == WANTED
+
+
+def test_jinja_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = ChatTemplate(byte_level(HERMES), [TOOL])
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"'jinja2', which is not.*turngym\[train\]"):
+        chat.render([{"role": "user", "content": "look"}])
 
 
 def test_a_call_whose_value_spells_a_closing_tag_is_read() -> None:
