@@ -15,7 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ...envs.core.errors import BadValueError, DataError, MissingExtraError, UnknownNameError
+from ...envs.core.errors import (
+    BadValueError,
+    DataError,
+    MissingExtraError,
+    UnknownNameError,
+    check_package,
+)
 from ...envs.tools.retrieval.index.build import BuildPlan
 from ...envs.tools.retrieval.index.files import save_json
 from ...envs.tools.retrieval.index.passages import OFFSETS
@@ -56,6 +62,7 @@ def checked_settings(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
         UnknownNameError: A setting that the kind does not have.
         BadValueError: No encoder, or a number below 1.
         DataError: The encoder's folder holds none.
+        MissingExtraError: Without faiss or sentence-transformers.
     """
     known = {**_COMMON, **_OWN[kind]}
     for name, value in given.items():
@@ -69,6 +76,8 @@ def checked_settings(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
             f"index of kind {kind}: needs an encoder; expected the folder of a sentence-"
             "transformers model."
         )
+    check_package("A dense index", "faiss", "dense", "faiss-cpu")  # not behind all passages
+    check_package("A dense index", "sentence_transformers", "dense", "sentence-transformers")
     folder = str(Path(given["encoder"]).resolve())
     return {**known, **given, "encoder": folder, "encoder_digest": encoder_digest(folder)}
 

@@ -60,8 +60,9 @@ class Encoder:
         try:
             from sentence_transformers import SentenceTransformer
             from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-        except ImportError:
-            raise MissingExtraError("A dense index", "sentence-transformers", "dense") from None
+        except ImportError as fault:
+            what = "A dense index"
+            raise MissingExtraError(what, "sentence-transformers", "dense", fault) from fault
         try:
             if (self.path / "modules.json").exists():
                 self._model: Any = SentenceTransformer(

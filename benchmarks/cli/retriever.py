@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import tyro
 
 from ...agents.retrieval.server import make_app
-from ...envs.core.errors import BadValueError, DataError, MissingExtraError
+from ...envs.core.errors import BadValueError, DataError, MissingExtraError, check_package
 from ...envs.tools.retrieval.base import Retriever
 from .arguments import Repeated, bind_socket
 from .env_options import existing_file
@@ -53,10 +53,11 @@ def run(command: Command) -> None:
         MissingExtraError: fastapi or uvicorn is not installed.
         KeyboardInterrupt: After the requests were finished.
     """
+    check_package("turngym retriever serve", "fastapi", "web")  # before the index is read
     try:
         import uvicorn
-    except ImportError:
-        raise MissingExtraError("turngym retriever serve", "uvicorn", "web") from None
+    except ImportError as fault:
+        raise MissingExtraError("turngym retriever serve", "uvicorn", "web", fault) from fault
     token = "" if command.token_variable is None else os.environ.get(command.token_variable, "")
     if command.token_variable is not None and not token:
         raise BadValueError(

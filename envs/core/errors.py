@@ -129,19 +129,20 @@ class MissingExtraError(TurngymError, ImportError):
         )
 
 
-def check_package(what: str, module: str, extra: str) -> None:
+def check_package(what: str, module: str, extra: str, package: str | None = None) -> None:
     """Refuse to begin what needs a package at its end; nothing is imported.
 
     Args:
         what: Who needs it.
-        module: The module, named as its package is.
+        module: The module.
         extra: Turngym's extra that brings it.
+        package: The package; left out: named as the module is.
 
     Raises:
         MissingExtraError: It is not installed.
     """
     if find_spec(module) is None:
-        raise MissingExtraError(what, module, extra)
+        raise MissingExtraError(what, package or module, extra)
 
 
 class EnvFault(TurngymError, RuntimeError):

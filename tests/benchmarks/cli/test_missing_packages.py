@@ -13,6 +13,10 @@ from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core import errors
 from turngym.envs.core.errors import MissingExtraError
 
+INDEX = ["index", "build", "--corpus", "passages.jsonl", "--out", "index", "--encoder", "model"]
+EXTRAS = {"fastapi": "web", "faiss": "dense", "sentence_transformers": "dense"}
+"""The extra of a package, where it is not train."""
+
 
 def lack(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
@@ -29,6 +33,9 @@ def lack(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (["bench", "--suite", "quick"], "jinja2"),
         (["claims", "--seeds", "2"], "jinja2"),
         (["credit", "--env", "Bandit-v0"], "jinja2"),
+        (["retriever", "serve", "--corpus", "passages.jsonl"], "fastapi"),
+        ([*INDEX, "--kind", "flat"], "faiss"),
+        ([*INDEX, "--kind", "hnsw"], "sentence_transformers"),
     ],
 )
 def test_a_package_of_the_end_is_missed_at_the_beginning(
@@ -43,8 +50,10 @@ def test_a_package_of_the_end_is_missed_at_the_beginning(
     lack(package, monkeypatch)
     assert main(words) == REFUSED
     said = capsys.readouterr().err
-    assert f"needs the package '{package}', which is not installed" in said
-    assert "pip install 'turngym[train]'" in said
+    named = {"faiss": "faiss-cpu"}.get(package, package.replace("_", "-"))
+    assert f"needs the package '{named}', which is not installed" in said
+    extra = EXTRAS.get(package, "train")
+    assert f"pip install 'turngym[{extra}]'" in said
     assert list(tmp_path.iterdir()) == []
 
 
