@@ -13,6 +13,7 @@ import tyro
 from ...agents.engines.factory import EngineSettings
 from ...agents.engines.http.settings import TOKEN_VARIABLE
 from ...envs.core.errors import BadValueError, MissingExtraError
+from ...envs.utils.serving import serve
 from ..runtime.threads import prepare_for
 from .arguments import bind_socket
 from .model_options import Sampler, model_path
@@ -89,7 +90,7 @@ def run(command: Command) -> None:
         shown = f"\\[{host}]" if ":" in host else host
         say(f"Serving {command.model} on http://{shown}:{port} – Ctrl-C ends it.")
         try:
-            server.run(sockets=[bound])  # finishes the requests after Ctrl-C, then passes it on
+            serve(server, bound)
         finally:
             engine.close()
 

@@ -9,6 +9,7 @@ import tyro
 
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
+from ...envs.utils.serving import serve
 from .arguments import Repeated, bind_socket, values
 from .tables import say
 
@@ -55,5 +56,4 @@ def run(command: Command) -> None:
         host, port = bound.getsockname()[:2]
         shown = f"\\[{host}]" if ":" in host else host
         say(f"Serving {command.env} on http://{shown}:{port} – Ctrl-C ends it.")
-        # finishes the requests after Ctrl-C, then passes it on
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
+        serve(uvicorn.Server(uvicorn.Config(app, log_level="warning")), bound)

@@ -13,6 +13,7 @@ import tyro
 from ...agents.retrieval.server import make_app
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError, check_package
 from ...envs.tools.retrieval.base import Retriever
+from ...envs.utils.serving import serve
 from .arguments import Repeated, bind_socket
 from .env_options import existing_file
 from .tables import say
@@ -73,7 +74,7 @@ def run(command: Command) -> None:
         shown = f"\\[{host}]" if ":" in host else host
         many = f"{len(retriever):,} passages" if isinstance(retriever, Sized) else "passages"
         say(f"Serving {many} on http://{shown}:{port}/retrieve – Ctrl-C ends it.")
-        server.run(sockets=[bound])  # finishes the requests after Ctrl-C, then passes it on
+        serve(server, bound)
 
 
 def _open_retriever(command: Command) -> Retriever:

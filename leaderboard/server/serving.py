@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...envs.core.errors import DataError, MissingExtraError
+from ...envs.utils.serving import serve
 from ...envs.utils.system import require_posix, try_lock
 from ..ranking.index import rebuild
 from ..schema.base import OnItem
@@ -55,7 +56,7 @@ def serve_forever(
         bound.listen(_WAITING)
         if on_start is not None:
             on_start()
-        server.run(sockets=[bound])  # finishes the requests after Ctrl-C, then passes it on
+        serve(server, bound)
         if not server.started:
             raise DataError("the leaderboard's server did not start; the lines above say why.")
 
