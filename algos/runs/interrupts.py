@@ -108,6 +108,21 @@ def held_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let no signal into the context, also no second one: each is raised again behind it.
+
+    For moments alone, in which other threads wait for what this one holds.
+    """
+    came: list[int] = []
+    try:
+        with _handled(lambda number, _: came.append(number), signal.SIGINT, signal.SIGTERM):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
+
+
 class AgreedInterrupt(KeyboardInterrupt):
     """An interrupt that all processes of a run raise at the same step, so that all may save."""
 

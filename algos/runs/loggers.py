@@ -21,6 +21,7 @@ from ...envs.core.errors import (
     UnknownNameError,
     check_package,
 )
+from .interrupts import uninterrupted
 
 PROJECT = "turngym"
 """Name of the project that services put a run into."""
@@ -75,8 +76,9 @@ class TensorBoard:
 
     def log(self, step: int, row: Mapping[str, float]) -> None:
         """Add a scalar per metric."""
-        for key, value in row.items():
-            self._writer.add_scalar(key, value, step)
+        with uninterrupted():  # in the middle of its queue, closing would wait for minutes
+            for key, value in row.items():
+                self._writer.add_scalar(key, value, step)
 
     def close(self) -> None:
         """Flush and close; in a folder that was removed there is nothing left to write."""

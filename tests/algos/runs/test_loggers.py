@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -159,3 +160,24 @@ logger.close()
     )
     assert [step for step, _ in rows] == [0, 1]
     assert "train/loss" in str(rows)
+
+
+def test_an_interrupt_waits_until_the_events_are_queued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = TensorBoard(run_of(tmp_path))
+    added: list[str] = []
+
+    def add(key: str, value: float, step: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+        added.append(key)
+
+    monkeypatch.setattr(board._writer, "add_scalar", add)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            board.log(1, {"a": 1.0, "b": 2.0})
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert added == ["a", "b"]
+    board.close()
