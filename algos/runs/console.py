@@ -21,13 +21,17 @@ class PlainConsole(Console):
     """
 
     def on_broken_pipe(self) -> None:
-        """Leave a pipe that nobody reads any more to the command line; rich ends with 1.
+        """Be quiet where nobody reads stderr any more: work goes on without its progress.
+
+        A pipe of stdout is left to the command line, as nobody wants the result; rich would end
+        the program with 1 for both.
 
         Raises:
-            BrokenPipeError: Always.
+            BrokenPipeError: Nobody reads stdout any more.
         """
         self.quiet = True
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        if not self.stderr:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -184,7 +184,8 @@ def _run_guarded(words: Sequence[str] | None) -> int:
         return _refuse(MissingExtraError("this command", error.name, "train"))
     except KeyboardInterrupt:
         exec("")  # what came out of an exec (of a dataclass) would end `python -m` by the signal
-        PlainConsole(stderr=True).print("stopped.")
+        with suppress(OSError):
+            PlainConsole(stderr=True).print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from turngym.algos.runs.console import PlainConsole
-from turngym.algos.runs.progress import Lines, Terminal
+from turngym.algos.runs.progress import Lines, Terminal, reporter
 
 ROOT = Path(__file__).parents[3]
 EVIL = "\x1b[2J\x9b31m\x07\x08\x85\u202ehidden\r"
@@ -72,3 +74,25 @@ def test_nothing_prints_through_another_console() -> None:
     ]
     found = {str(p) for p in sources if other.search((ROOT / p).read_text(encoding="utf-8"))}
     assert found - allowed == set()
+
+
+class Unread(io.StringIO):
+    """A stream whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def test_work_goes_on_where_nobody_reads_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", Unread())
+    report = reporter()
+    report.note("one")
+    report.note("two")
+
+
+def test_nobody_who_reads_the_result_is_for_the_command_line_to_see(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdout", Unread())
+    with pytest.raises(BrokenPipeError):
+        PlainConsole().print("one")

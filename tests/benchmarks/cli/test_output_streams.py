@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from io import TextIOWrapper
 
 import pytest
 
-from turngym.benchmarks.cli.main import REFUSED
+from turngym.benchmarks.cli import main as main_module
+from turngym.benchmarks.cli.main import INTERRUPTED, REFUSED
 
 
 def run_in_shell(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -49,3 +51,21 @@ def test_a_locale_without_dashes_gets_escapes() -> None:
     done = run_in_shell(f"turngym {words}", **ascii_only)
     assert (done.returncode, done.stderr) == (0, "")
     assert r"(15.8\u2013100.0)" in done.stdout
+
+
+@pytest.mark.parametrize("stderr", ["/dev/full", "pipe"])
+def test_ctrl_c_has_its_status_where_stderr_takes_nothing(
+    stderr: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main_module, "run_command", interrupt)
+    if stderr == "pipe":
+        read, write = os.pipe()
+        os.close(read)
+    else:
+        write = os.open(stderr, os.O_WRONLY)
+    with open(write, "wb", buffering=0) as raw:
+        monkeypatch.setattr("sys.stderr", TextIOWrapper(raw, write_through=True))
+        assert main_module.main(["envs"]) == INTERRUPTED
