@@ -34,7 +34,7 @@ from ...envs.core.errors import BadValueError, DataError
 from ..runtime.threads import prepare
 from .arguments import Repeated, given, new_folder, output_file, refuse_without, values
 from .env_options import existing_file
-from .model_options import OF_ENGINES, STARTER, Sampler, model_path, starter
+from .model_options import OF_ENGINES, STARTER, Sampler, action_tokens, model_path, starter
 from .tables import plain_table
 
 
@@ -61,7 +61,8 @@ class Pairs:
             models` lists, a model folder, GGUF file or hub name, or a run directory; left out: the
             environment's own first prompt.
         temperature: Temperature of models that play.
-        max_tokens: Maximum tokens of a model's action.
+        max_tokens: Maximum tokens of a model's action; left out: the most a run was trained with,
+            else 64.
         seed: Seed of everything.
         sampler: What samples the actions of models.
     """
@@ -78,7 +79,7 @@ class Pairs:
     mistakes: float = 0.0
     hindsight: str | None = None
     temperature: float = 1.0
-    max_tokens: int = 64
+    max_tokens: int | None = None
     seed: int = 0
     sampler: Sampler = field(default_factory=EngineSettings)
 
@@ -161,7 +162,11 @@ def make_pairs(action: Pairs) -> None:
         needed = "a --player that is a model"
         refuse_without(action, needed, ("temperature", "max_tokens", *unread))
     report = reporter()
-    players = [_make_player(name, action, text_env(env), report) for name in action.player]
+    scripts = scripted_names(text_env(env))
+    folders = {p: _folder(p, action.env, report) for p in action.player if p not in scripts}
+    limit = action_tokens(folders.values(), action.max_tokens, report)
+    action = replace(action, max_tokens=limit)
+    players = [_make_player(p, action, text_env(env), folders.get(p, "")) for p in action.player]
     maker = PairMaker(env=env, players=players, settings=settings)
     relabeller: HindsightRelabeller | None = None
     if action.hindsight is not None:
@@ -233,7 +238,7 @@ def train(action: Train) -> None:
     report.note(f"{out}: trained on {len(shown):,} pairs, loss {result['loss']:.3f}.")
 
 
-def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], report: Reporter) -> Player:
+def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], folder: str) -> Player:
     if name == "expert":
         env.expert(action.mistakes)  # refuse now rather than in the first episode
         return policy_player(lambda seed: ExpertPolicy(action.mistakes, seed))
@@ -245,10 +250,10 @@ def _make_player(name: str, action: Pairs, env: TextEnv[Any, Any], report: Repor
     from ...agents.planning.search import PlannerSetup
     from ...agents.rendering.factory import make_renderer
 
-    folder = _folder(name, action.env, report)
     tokenizer = load_tokenizer(folder)
     engine = build_engine(folder, tokenizer, action.sampler)
-    first = EngineActor(engine, make_renderer(tokenizer, tools=env.tools), action.max_tokens)
+    limit = action_tokens([folder], action.max_tokens)
+    first = EngineActor(engine, make_renderer(tokenizer, tools=env.tools), limit)
     planner = Sampling(temperature=action.temperature)
     return planner_player(planner, lambda: PlannerSetup(actor=first.for_search()))
 

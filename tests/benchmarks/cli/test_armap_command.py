@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from asyncio import Semaphore
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from helpers.maze import Arms
 from helpers.model_server import completion, serving
 
+from turngym.agents.planning.actors import EngineActor
 from turngym.agents.planning.generation import PairMaker
 from turngym.agents.planning.pair_scores import pair_scores
 from turngym.agents.planning.records import Pair, read_pairs, write_pairs
@@ -113,6 +115,24 @@ def test_planners_ask_servers(tmp_path: Path, pairs: str) -> None:
         assert main(["eval", "--agent", "greedy", *words, *ENV, "--out", str(scores)]) == 0
     assert len(server.asked) == 6
     assert json.loads(scores.read_text())[0]["metrics"]["model_calls"] == 3.0
+
+
+def test_a_run_that_plays_writes_as_much_as_it_was_trained_to(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "run" / "checkpoints" / "step-000001"
+    shutil.copytree(tiny_model, step)
+    (tmp_path / "run" / "config.json").write_text(json.dumps({"max_tokens": 3}))
+    limits: list[int] = []
+
+    def note(engine: Any, renderer: Any, max_tokens: int) -> Any:
+        limits.append(max_tokens)
+        return EngineActor(engine, renderer, max_tokens)
+
+    monkeypatch.setattr("turngym.agents.planning.actors.EngineActor", note)
+    words = ["--player", str(step), "expert", "--n", "2", "--tries", "1"]
+    assert main(["armap", "pairs", *ENV, *words, "--out", str(tmp_path / "pairs.jsonl")]) == 0
+    assert set(limits) == {3}
 
 
 def test_hindsight(tmp_path: Path, tiny_model: Path, pairs: str) -> None:
