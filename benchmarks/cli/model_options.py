@@ -240,7 +240,7 @@ def made_for(model: str | None, env_id: str) -> Mapping[str, Any]:
 
 def _run_settings(model: str) -> Mapping[str, Any]:
     """Return the settings of the run that a checkpoint is of; of another model none."""
-    folder = Path(model)
+    folder = Path(model).resolve()  # also of the working directory, or of a link to a checkpoint
     run = folder.parent.parent / "config.json"
     of_run = folder.parent.name == "checkpoints" and run.is_file()
     return read_json(run) if of_run else {}

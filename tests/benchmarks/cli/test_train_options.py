@@ -232,6 +232,19 @@ def test_a_run_writes_as_much_as_it_was_trained_to(tmp_path: Path) -> None:
     assert action_tokens([short, long], None) == 160
 
 
+def test_a_run_is_known_from_within_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "run" / "checkpoints" / "step-000003"
+    step.mkdir(parents=True)
+    env = {"id": "A-v0", "settings": {"size": "micro"}}
+    (tmp_path / "run" / "config.json").write_text(json.dumps({"max_tokens": 3, "env": env}))
+    monkeypatch.chdir(step.parent)
+    assert (action_tokens([step.name], None), made_for(step.name, "A-v0")["size"]) == (3, "micro")
+    monkeypatch.chdir(step)
+    assert action_tokens(["."], None) == 3
+
+
 def test_eval_and_submit_cut_no_action_of_a_run_short(
     tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
