@@ -59,6 +59,7 @@ from .model_options import (
     Warmth,
     action_tokens,
     fitting_size,
+    is_fetched,
     made_for,
     model_path,
     note_cut_actions,
@@ -179,12 +180,13 @@ def run(command: Command) -> None:
         prepare(small=True)
         folder = starter(command.env, report)
         agents = [(name, folder if agent == STARTER else agent) for name, agent in agents]
-    _action_tokens(command, report)
     agents = _warm(agents, command, env, sets[0].base_env, report)
     asked = open_model(command, report) if any(a in ASKING for _, a in agents) else None
     about = [_about(name, agent, command, asked, sets[0].base_env) for name, agent in agents]
     if earlier is not None:
         check_comparable(earlier, about)
+    if _action_tokens(command) in [one.max_tokens for one in about]:
+        _action_tokens(command, report)
     rows: list[ScoreRow] = []
     failed: list[str] = []
     by_task: dict[str, list[Evaluation]] = {}
@@ -251,10 +253,7 @@ def _made_for(command: Command) -> Mapping[str, Any]:
 
 
 def _folders(command: Command) -> list[str | None]:
-    """Return the folders of models and runs that are named, None for the starter.
-
-    Another folder hides no scripted agent of its name.
-    """
+    """Return the folders of models that are named (others hide no agent), None for the starter."""
     agents = [name for name in command.agent if name not in (*scripted_names(), *ASKING)]
     names = [*agents, *filter(None, [command.model_options.model])]
     found = [n for n in names if n == STARTER or (Path(n).expanduser() / "config.json").is_file()]
@@ -389,8 +388,8 @@ def _evaluate(
         from ...algos.evaluation.lm_agent import TokenAgent
 
         prepare_for(agent)
-        limit = _action_tokens(command)
-        heat = TEMPERATURE if command.temperature is None else command.temperature
+        limit, heat = _action_tokens(command), command.temperature
+        heat = TEMPERATURE if heat is None else heat
         model = TokenAgent(agent, max_tokens=limit, temperature=heat, engine=command.sampler)
         return [model.evaluate(what, report) for what in sets]
     evaluate = _make_evaluator(agent, command, asked, env)
@@ -407,7 +406,9 @@ def _evaluate(
 
 
 def _action_tokens(command: Command, report: Reporter | None = None) -> int:
-    return action_tokens(filter(None, _folders(command)), command.max_tokens, report)
+    models = [folder or STARTER for folder in _folders(command)]
+    models += filter(is_fetched, (*command.agent, command.model_options.model or ""))
+    return action_tokens(models, command.max_tokens, report)
 
 
 def _make_evaluator(
@@ -496,9 +497,8 @@ def make_prompted(
 
 
 def _reply_tokens(command: Command, asked: PromptedModel) -> int:
-    if command.max_tokens is None and asked.dialect == "chat":
-        return CHAT_TOKENS
-    return _action_tokens(command)
+    own = command.max_tokens is None and asked.dialect == "chat"
+    return CHAT_TOKENS if own else _action_tokens(command)
 
 
 def _concurrency(command: Command) -> int:

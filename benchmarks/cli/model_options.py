@@ -211,6 +211,13 @@ def model_path(
     return str(folder) if folder.exists() else name
 
 
+def is_fetched(name: str) -> bool:
+    """Return whether a model is named that is no folder here: the catalogue's or a hub's."""
+    if Path(name).expanduser().is_dir():
+        return False
+    return is_registry_model(name) or ("/" in name and ":" not in name and not _is_local(name))
+
+
 def _is_local(name: str) -> bool:
     """Return whether a name with a slash must mean a path, not a model of a hub."""
     first, _, rest = name.partition("/")

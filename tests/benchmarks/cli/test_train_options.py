@@ -34,7 +34,7 @@ from turngym.algos.training.settings import WarmStart as TrainedStart
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.env_options import EnvOptions
 from turngym.benchmarks.cli.eval import Command as EvalCommand
-from turngym.benchmarks.cli.eval import _configure_sets
+from turngym.benchmarks.cli.eval import _action_tokens, _configure_sets
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.cli.model_options import (
     action_tokens,
@@ -243,6 +243,18 @@ def test_a_run_is_known_from_within_its_folder(
     assert (action_tokens([step.name], None), made_for(step.name, "A-v0")["size"]) == (3, "micro")
     monkeypatch.chdir(step)
     assert action_tokens(["."], None) == 3
+
+
+def test_what_eval_compares_with_a_run_is_not_cut_short(tmp_path: Path) -> None:
+    step = tmp_path / "run" / "checkpoints" / "step-000003"
+    step.mkdir(parents=True)
+    (step / "config.json").write_text("{}")
+    (tmp_path / "run" / "config.json").write_text(json.dumps({"max_tokens": 3}))
+    short = str(step)
+    assert _action_tokens(EvalCommand(agent=(short, "random"))) == 3
+    for other in ("starter", "smollm2-135m", "organisation/model"):
+        assert _action_tokens(EvalCommand(agent=(short, other))) == MAX_TOKENS
+    assert _action_tokens(EvalCommand(agent=(short, "starter"), max_tokens=5)) == 5
 
 
 def test_eval_and_submit_cut_no_action_of_a_run_short(
