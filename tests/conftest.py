@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import HealthCheck, settings
 # Before torch is imported, and for the processes that tests start. Two workers with a thread per
 # core each take several times as long: OpenMP's threads wait for one another by spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Behind `&` of a shell Ctrl-C is ignored, and so it would be by the processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # a busy machine is no fault of a strategy or of a law
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

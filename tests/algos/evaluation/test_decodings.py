@@ -30,6 +30,7 @@ from turngym.algos.training.run_writer import read_evaluation, read_first_episod
 from turngym.algos.training.settings import TrainSettings
 from turngym.benchmarks.cli import demo, play, submit, train
 from turngym.benchmarks.cli import eval as eval_command
+from turngym.benchmarks.cli.model_options import action_tokens
 
 
 def runner_of(model: Path, temperature: float) -> tuple[EpisodeRunner, EvalSet]:
@@ -257,14 +258,13 @@ def test_transcripts_show_both_ways_of_each_task(tiny_model: Path, tmp_path: Pat
 
 def test_defaults_agree_between_the_commands() -> None:
     env = EnvConfig(id="Letters-v0")
-    numbers = {
-        "train": (TrainSettings().max_tokens, TrainSettings().eval_temperature),
-        "play": (play.Command(env="x").max_tokens, play.Command(env="x").temperature),
-    }
-    assert set(numbers.values()) == {(defaults.MAX_TOKENS, defaults.TEMPERATURE)}
-    told = (TokenAgent.__init__.__kwdefaults__ or {}), submit.Command.__dataclass_fields__
-    assert told[0]["max_tokens"] == told[1]["max_tokens"].default == defaults.MAX_TOKENS
-    assert told[0]["temperature"] == defaults.TEMPERATURE
+    settings, told = TrainSettings(), TokenAgent.__init__.__kwdefaults__ or {}
+    assert settings.max_tokens == told["max_tokens"] == defaults.MAX_TOKENS
+    heats = {settings.eval_temperature, play.Command(env="x").temperature, told["temperature"]}
+    assert heats == {defaults.TEMPERATURE}
+    limits = {c.__dataclass_fields__["max_tokens"].default for c in (play.Command, submit.Command)}
+    assert limits == {None}  # what a run was trained with, else the same
+    assert action_tokens([], None) == defaults.MAX_TOKENS
     counts = train.Command().eval_n, eval_command.Command(agent=("null",)).n
     assert {*counts, EvalConfig(env=env).n} == {defaults.TASKS}
     assert demo.Command().n is None  # which is the same with the small model

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import pytest
 import tyro
-from helpers.board_helpers import tiny_suite
 
 from turngym.agents.models.loading import SMALL, is_small
 from turngym.agents.models.lora import LoraSettings
@@ -22,7 +21,6 @@ from turngym.agents.models.registry.fetch import _folder_of
 from turngym.agents.warm_start.cache import ensure_starter
 from turngym.agents.warm_start.demonstrations import Exchange, refuse_oracle
 from turngym.agents.warm_start.settings import StarterProgress, StarterSettings
-from turngym.algos.evaluation.defaults import MAX_TOKENS
 from turngym.algos.evaluation.result import RunResult
 from turngym.algos.learner.learner import _say_not_finite
 from turngym.algos.learner.settings import LearnerSettings
@@ -34,10 +32,9 @@ from turngym.algos.training.settings import WarmStart as TrainedStart
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.env_options import EnvOptions
 from turngym.benchmarks.cli.eval import Command as EvalCommand
-from turngym.benchmarks.cli.eval import _action_tokens, _configure_sets
+from turngym.benchmarks.cli.eval import _configure_sets
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.cli.model_options import (
-    action_tokens,
     fitting_size,
     lora,
     made_for,
@@ -57,7 +54,6 @@ from turngym.envs.core.errors import BadValueError, DataError, UnknownNameError
 from turngym.envs.core.noisy_expert import NoisyExpert
 from turngym.envs.core.registration import EnvironmentSpec, WarmStart, register_environment
 from turngym.envs.core.tasks import Task, parse_index
-from turngym.leaderboard.suites.files import write_suite
 
 
 class Notes(Silent):
@@ -209,69 +205,6 @@ def test_a_model_plays_what_it_was_made_for(tmp_path: Path) -> None:
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
     assert made_for(str(step), "A-v0") == {"size": "tiny"}
     assert made_for(str(tmp_path), "A-v0") == {}
-
-
-def test_a_run_writes_as_much_as_it_was_trained_to(tmp_path: Path) -> None:
-    notes = Notes()
-    steps = []
-    for name, config in (("long", {"max_tokens": 160}), ("short", {"max_tokens": 3})):
-        step = tmp_path / name / "checkpoints" / "step-000003"
-        step.mkdir(parents=True)
-        (tmp_path / name / "config.json").write_text(json.dumps(config))
-        steps.append(str(step))
-    long, short = steps
-    assert action_tokens([long], None, notes) == 160
-    assert notes.said[0].startswith("--max-tokens 160: ")
-    assert action_tokens([short], None, notes) == 3
-    notes.said.clear()
-    assert action_tokens(["organisation/model", str(tmp_path)], None, notes) == MAX_TOKENS
-    assert action_tokens([], None, notes) == MAX_TOKENS
-    assert action_tokens([long], 10, notes) == 10
-    assert notes.said == []
-    assert action_tokens([short, "organisation/model"], None) == MAX_TOKENS  # scores are compared
-    assert action_tokens([short, long], None) == 160
-
-
-def test_a_run_is_known_from_within_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    step = tmp_path / "run" / "checkpoints" / "step-000003"
-    step.mkdir(parents=True)
-    env = {"id": "A-v0", "settings": {"size": "micro"}}
-    (tmp_path / "run" / "config.json").write_text(json.dumps({"max_tokens": 3, "env": env}))
-    monkeypatch.chdir(step.parent)
-    assert (action_tokens([step.name], None), made_for(step.name, "A-v0")["size"]) == (3, "micro")
-    monkeypatch.chdir(step)
-    assert action_tokens(["."], None) == 3
-
-
-def test_what_eval_compares_with_a_run_is_not_cut_short(tmp_path: Path) -> None:
-    step = tmp_path / "run" / "checkpoints" / "step-000003"
-    step.mkdir(parents=True)
-    (step / "config.json").write_text("{}")
-    (tmp_path / "run" / "config.json").write_text(json.dumps({"max_tokens": 3}))
-    short = str(step)
-    assert _action_tokens(EvalCommand(agent=(short, "random"))) == 3
-    for other in ("starter", "smollm2-135m", "organisation/model"):
-        assert _action_tokens(EvalCommand(agent=(short, other))) == MAX_TOKENS
-    assert _action_tokens(EvalCommand(agent=(short, "starter"), max_tokens=5)) == 5
-
-
-def test_eval_and_submit_cut_no_action_of_a_run_short(
-    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, out, entry = (str(tmp_path / name) for name in ("run", "scores.json", "entry"))
-    words = ["--env", "Bandit-v0", "--steps", "1", "--eval-split", "", "--max-tokens", "70"]
-    words += ["--recipe.groups_per_step", "2", "--recipe.rollout.n", "2", "--run-dir", run]
-    assert main(["train", "--model", str(tiny_model), *words]) == 0
-    assert main(["eval", "--agent", run, "--env", "Bandit-v0", "--n", "2", "--out", out]) == 0
-    assert {row["max_tokens"] for row in json.loads(Path(out).read_text())} == {70}
-    assert "--max-tokens 70: what this model was trained with" in capsys.readouterr().err
-    words = ["--name", "a", "--organisation", "b", "--licence", "MIT", "--out", entry]
-    suite = str(write_suite(tiny_suite(), tmp_path))
-    assert main(["submit", run, "--suite", suite, *words]) == 0
-    card = json.loads((Path(entry) / "entry.json").read_text())["card"]
-    assert card["sampling"].endswith("at most 70 tokens")
 
 
 def test_small_models_take_small_settings(tiny_model: Path) -> None:
@@ -550,7 +483,7 @@ def test_what_is_advised_after_a_loss_that_is_not_finite_can_be_done(
     shutil.copytree(tiny_model, checkpoint)
     (checkpoint / "trainer").mkdir()
     (checkpoint / "trainer" / "state.json").write_text('{"files": {}, "progress": {}}')
-    said = _say_not_finite("grpo", 3, {})
+    said = _say_not_finite("grpo", 3, float("nan"), {})
     (advised,) = re.findall(r"turngym train (.*?)\. ", said)
     for gone in ([], ["--model", "--warm-start"]):
         words = advised.replace("RUN", str(tmp_path)).replace("NEW", str(tmp_path / "new")).split()
