@@ -136,7 +136,6 @@ class Source:
         seed: Training seed.
         used: What training cost.
         recipe: How it was trained; empty where nobody knows.
-        model: Folder or hub name of the model that plays; empty for anything else.
         sampling: How its actions are sampled; empty where they are not sampled here.
         track: Start and budget of a training run; None for anything else.
         env_id: Environment that it was trained on; empty where nobody knows.
@@ -148,7 +147,6 @@ class Source:
     seed: int = 0
     used: Budget = field(default_factory=Budget)
     recipe: str = ""
-    model: str = ""
     sampling: str = ""
     track: Track | None = None
     env_id: str = ""
@@ -189,12 +187,11 @@ def run(command: Command) -> None:
     if key is not None:
         read_key(key)  # a wrong one is refused before minutes of play
     notes = _notes(command)
+    if models := [_model_of(word) for word in command.sources if _is_model(word)]:
+        limit = action_tokens(models, command.max_tokens, reporter())  # one card for all runs
+        command = replace(command, max_tokens=limit)
     sources = [source_of(word, command) for word in command.sources]
     _check_read(command, sources)
-    if models := [source.model for source in sources if source.model]:  # one card for all runs
-        limit = action_tokens(models, command.max_tokens, reporter())
-        command = replace(command, max_tokens=limit)
-        sources = [source_of(word, command) for word in command.sources]
     manifest = make_manifest(suite, **_fields(command, sources))
     _check_board_rules(manifest, suite)
     if warning := _untrained(suite, sources):
@@ -241,6 +238,16 @@ def _check_read(command: Command, sources: Sequence[Source]) -> None:
         refuse_without(command, "a source that is a model", of_models)
     if not any(_is_transcript(source.name) for source in sources):
         refuse_without(command, "a source that is a file of transcripts", ("fill_missing",))
+
+
+def _is_model(word: str) -> bool:
+    """Return whether a source is neither a scripted agent nor a file of transcripts."""
+    return word not in scripted_names() and not _is_transcript(word)
+
+
+def _model_of(word: str) -> str:
+    """Return the folder or hub name of a model, by what was typed."""
+    return model_path(word, ("a .jsonl file of transcripts",))
 
 
 def _is_transcript(word: str) -> bool:
@@ -291,11 +298,10 @@ def source_of(word: str, command: Command) -> Source:
         )
     folder = Path(word).expanduser()
     about = _about_run(folder, command) if (folder / "checkpoints").is_dir() else {}
-    model = model_path(word, ("a .jsonl file of transcripts",))
+    model = _model_of(word)
     return Source(
         name=word,
         label=folder.name,
-        model=model,
         sampling=describe_sampling(command.temperature, action_tokens([model], command.max_tokens)),
         play=lambda *how: _play_model(model, command, *how),
         **about,
