@@ -14,6 +14,7 @@ from ..models.random_init import blank_decoder
 from ..models.size import count_weights
 from ..models.tokenizer import train_tokenizer
 from ..rendering.factory import PlainRenderer
+from .cores import Ahead
 from .demonstrations import Demonstrator, refuse_oracle
 from .imitation import ImitationTrainer, Score
 from .settings import StarterProgress, StarterSettings, StarterStage
@@ -112,8 +113,11 @@ class _Training:
             self._on_progress(now)
 
         tell(0)
+        batches = Ahead(
+            lambda: source.demonstrations(s.batch, self._renderer), ahead=trainer.passes_at_once > 1
+        )
         for step in range(1, steps + 1):
-            batch = source.demonstrations(s.batch, self._renderer)
+            batch = batches.take(last=step == steps)
             trainer.step(batch)
             tokens += sum(len(d.ids) for d in batch)
             if step == steps or (until is not None and step % _CHECK_EVERY == 0):

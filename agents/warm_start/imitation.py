@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch.nn import functional
@@ -13,7 +14,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..models.loading import has_bfloat16
 from ..models.size import is_large
+from .cores import SideBySide, passes_at_once
 from .demonstrations import Demonstration
+
+T = TypeVar("T")
 
 _CHUNK_TOKENS = 4096
 """Padded tokens that go through the model at a time: activations that the caches still hold."""
@@ -95,8 +99,11 @@ class ImitationTrainer:
             weight_decay=0.01,
             fused=True,
         )
+        self._weights = [weight for weight in model.parameters() if weight.requires_grad]
         self._device = next(model.parameters()).device
         self._half = has_bfloat16(self._device)
+        self.passes_at_once = 1 if is_large(model) else passes_at_once(self._device)
+        self._passes = SideBySide(self.passes_at_once)
 
     @property
     def steps(self) -> int:
@@ -107,29 +114,52 @@ class ImitationTrainer:
         """Learn from one batch; return the mean loss per action token in nats before the step."""
         self._model.train()
         total = sum(sum(d.acted) for d in demonstrations)
-        loss = 0.0
-        for rows in _chunks(demonstrations, chunk_tokens(self._model)):
+
+        def learn(rows: Sequence[Demonstration]) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
             logits, targets, _ = self._predict(rows)
             part = functional.cross_entropy(logits, targets, reduction="sum") / total
-            part.backward()
-            loss += float(part.detach())
+            if self.passes_at_once == 1:
+                part.backward()
+                return part.detach(), ()
+            return part.detach(), torch.autograd.grad(part, self._weights, allow_unused=True)
+
+        loss = 0.0
+        for part, gradients in self._each(demonstrations, learn):  # same sums as one after another
+            loss += float(part)
+            for weight, gradient in zip(self._weights, gradients, strict=False):
+                if gradient is not None:
+                    weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
         self._optimizer.step()
         return loss
 
-    @torch.no_grad()
     def score(self, demonstrations: Sequence[Demonstration]) -> Score:
         """Measure on demonstrations; see :class:`Score`."""
         self._model.eval()
-        greedy, sampled = 0.0, 0.0
-        for rows in _chunks(demonstrations, chunk_tokens(self._model)):
+
+        @torch.no_grad()
+        def known(rows: Sequence[Demonstration]) -> tuple[float, float]:
             logits, targets, owner = self._predict(rows)
             logp = logits.log_softmax(-1)
             chosen = logp.gather(-1, targets[:, None])[:, 0]
             missed = (logp.argmax(-1) != targets).float()
             zeros = torch.zeros(len(rows), device=self._device)
-            greedy += float((zeros.index_add(0, owner, missed) == 0).sum())
-            sampled += float(zeros.index_add(0, owner, chosen).exp().sum())
-        return Score(greedy / len(demonstrations), sampled / len(demonstrations))
+            greedy = float((zeros.index_add(0, owner, missed) == 0).sum())
+            return greedy, float(zeros.index_add(0, owner, chosen).exp().sum())
+
+        shares = list(self._each(demonstrations, known))
+        greedy, sampled = (sum(parts) / len(demonstrations) for parts in zip(*shares, strict=True))
+        return Score(greedy, sampled)
+
+    def _each(
+        self, demonstrations: Sequence[Demonstration], call: Callable[[Sequence[Demonstration]], T]
+    ) -> Iterator[T]:
+        """Yield what a function returns for each chunk, several chunks at a time."""
+        chunks = _chunks(demonstrations, chunk_tokens(self._model))
+        by_kernel = itertools.groupby(chunks, lambda rows: len(rows[-1].ids) > _SHORT_ROW)
+        for _, group in by_kernel:  # which attention kernel computes is one choice for all threads
+            group = list(group)
+            with row_attention(self._device, len(group[-1][-1].ids)):
+                yield from self._passes.map(call, group)
 
     def _predict(
         self, rows: Sequence[Demonstration]
@@ -145,7 +175,7 @@ class ImitationTrainer:
         kind = self._device.type
         half = torch.autocast(kind, torch.bfloat16) if self._half else contextlib.nullcontext()
         # rows are padded on the right, so a causal model needs no mask
-        with half, row_attention(self._device, width):
+        with half:
             hidden = self._model.base_model(input_ids=ids, use_cache=False).last_hidden_state
             logits = self._model.get_output_embeddings()(hidden[:, :-1][where])
         return logits.float(), ids[:, 1:][where], where.nonzero()[:, 0]
