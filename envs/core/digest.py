@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
+import operator
 import struct
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -16,6 +18,9 @@ import numpy as np
 from .errors import BadValueError
 
 _Feed = Callable[[bytes], None]
+_length = struct.Struct("<q").pack
+_double = struct.Struct("<d").pack
+_FIRST = operator.itemgetter(0)
 
 
 def digest_of(value: Any) -> str:
@@ -35,28 +40,51 @@ def digest_of(value: Any) -> str:
 
 
 def _sized(tag: bytes, data: bytes, out: _Feed) -> None:
-    out(tag + struct.pack("<q", len(data)))
-    out(data)
+    out(tag + _length(len(data)) + data)
 
 
 def _feed(value: Any, out: _Feed) -> None:
+    kind = type(value)
+    if kind is str:  # plain data first: most of any value
+        data = value.encode("utf-8", "surrogatepass")
+        out(b"s" + _length(len(data)) + data)
+    elif kind is dict:
+        _feed_mapping(value, out)
+    elif kind is list or kind is tuple:
+        _feed_items(value, out)
+    elif value is None or kind is bool:
+        out(b"N" if value is None else b"T" if value else b"F")
+    elif kind is int:
+        data = str(value).encode()
+        out(b"i" + _length(len(data)) + data)
+    elif kind is float:
+        out(b"f" + _double(value))
+    else:
+        _feed_other(value, out)
+
+
+def _feed_items(value: Collection[Any], out: _Feed) -> None:
+    out(b"l" + _length(len(value)))
+    for item in value:
+        _feed(item, out)
+
+
+def _feed_other(value: Any, out: _Feed) -> None:
     if isinstance(value, enum.Enum):
         _sized(b"e", type(value).__qualname__.encode(), out)
         _feed(value.value, out)
     elif isinstance(value, str):
         _sized(b"s", value.encode("utf-8", "surrogatepass"), out)
-    elif value is None or isinstance(value, (bool, np.bool_)):
-        out(b"N" if value is None else b"T" if value else b"F")
+    elif isinstance(value, np.bool_):
+        out(b"T" if value else b"F")
     elif isinstance(value, (int, np.integer)):
         _sized(b"i", str(int(value)).encode(), out)
     elif isinstance(value, (float, np.floating)):
-        out(b"f" + struct.pack("<d", float(value)))
+        out(b"f" + _double(float(value)))
     elif isinstance(value, (bytes, bytearray)):
         _sized(b"b", bytes(value), out)
     elif isinstance(value, (list, tuple, deque)):
-        out(b"l" + struct.pack("<q", len(value)))
-        for item in value:
-            _feed(item, out)
+        _feed_items(value, out)
     else:
         _feed_object(value, out)
 
@@ -86,11 +114,21 @@ def _feed_object(value: Any, out: _Feed) -> None:
 
 
 def _feed_mapping(value: Mapping[Any, Any], out: _Feed) -> None:
-    pairs = sorted((digest_of(key), item) for key, item in value.items())
-    out(b"m" + struct.pack("<q", len(pairs)))
+    pairs = [
+        (_name_digest(key) if type(key) is str else digest_of(key), item)
+        for key, item in value.items()
+    ]
+    pairs.sort(key=_FIRST)
+    out(b"m" + _length(len(pairs)))
     for key, item in pairs:
         _sized(b"k", key.encode(), out)
         _feed(item, out)
+
+
+@functools.lru_cache(maxsize=4096)
+def _name_digest(name: str) -> str:
+    """Return :func:`digest_of` a string: the same fields are named again and again."""
+    return digest_of(name)
 
 
 def _feed_array(value: np.ndarray[Any, Any], out: _Feed) -> None:
