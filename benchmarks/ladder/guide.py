@@ -21,7 +21,7 @@ from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.seed_tests import EDGE, LEVEL, MIN_SEEDS, Decision, SeedTest, compare_seeds
 from ..claims.outcome import Outcome
 from ..claims.packing import is_packed, read_outcomes
-from ..matrix.matrix_files import read_part
+from ..matrix.matrix_files import MatrixFiles, merge_read_parts, read_part
 from ..matrix.ranking import compare_by_column
 from ..matrix.report import FILTERS, list_problems, one_line, write_pages
 from ..matrix.results import Place, Results
@@ -269,13 +269,14 @@ def write_guide(files: Sequence[Path], out: Path, baseline: str = "grpo") -> Pat
 
 def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     """Collect the variables of the template."""
-    groups: dict[str, list[Path]] = {}
+    groups: dict[str, dict[Path, MatrixFiles]] = {}
     outcomes: list[Outcome] = []
     for file in files:
         if file.suffix == ".json" or is_packed(file):
             outcomes += read_outcomes(file)
         else:
-            groups.setdefault(read_part(file).suite.name, []).append(file)
+            part = read_part(file)
+            groups.setdefault(part.suite.name, {})[file] = part
     sources = [_source(parts) for parts in groups.values()]
     ladders = [source for source in sources if is_ladder(source.results.suite)]
     if not ladders:
@@ -283,7 +284,7 @@ def gather(files: Sequence[Path], baseline: str) -> dict[str, Any]:
     for source in sources:
         source.results.suite.check_baseline(baseline)
     ladder = max(ladders, key=lambda source: len(source.results.envs))
-    oracle = find_oracle(groups[ladder.results.suite.name])
+    oracle = find_oracle(list(groups[ladder.results.suite.name]))
     scored = {
         s.results.suite.name: [
             score
@@ -401,8 +402,8 @@ def format_span(line: Line) -> str:
     return f"{size} ({100 * line.test.low95:+.1f} to {100 * line.test.high95:+.1f})"
 
 
-def _source(parts: Sequence[Path]) -> Source:
-    results = Results.read(*parts)
+def _source(parts: Mapping[Path, MatrixFiles]) -> Source:
+    results = Results.of(merge_read_parts(parts))
     commits = Counter(
         r.machine.versions.get("git", "not recorded")
         for r in results.cells.values()

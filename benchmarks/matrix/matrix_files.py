@@ -105,8 +105,17 @@ def read_parts(parts: Sequence[Path]) -> MatrixFiles:
         DataError: There is no matrix, no result, a damaged file, or parts that contradict each
             other.
     """
-    found = [read_part(part) for part in parts]
-    whole = merge_parts(found, [str(part) for part in parts])
+    return merge_read_parts({part: read_part(part) for part in parts})
+
+
+def merge_read_parts(found: Mapping[Path, MatrixFiles]) -> MatrixFiles:
+    """Merge parts of one suite that were read already, by their paths; see :func:`read_parts`.
+
+    Raises:
+        DataError: No result, or parts that contradict each other.
+    """
+    parts = list(found)
+    whole = merge_parts(list(found.values()), [str(part) for part in parts])
     if not whole.cells:
         where = ", ".join(str(part) for part in parts)
         raise DataError(f"{where} has no result of a cell yet; fill the matrix first.")

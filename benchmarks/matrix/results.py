@@ -145,7 +145,11 @@ class Results:
             DataError: There is no matrix, no result, a damaged file, or parts that contradict each
                 other.
         """
-        files = read_parts(parts)
+        return cls.of(read_parts(parts), declared)
+
+    @classmethod
+    def of(cls, files: MatrixFiles, declared: Mapping[str, Edges] | None = None) -> Results:
+        """Take results that were read already; ``declared`` as in :meth:`read`."""
         touched = [result.cell for result in files.cells.values()]
         rows, names = [r.label for r in files.suite.recipes], [e.name for e in files.suite.envs]
         return cls(

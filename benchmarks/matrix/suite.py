@@ -372,7 +372,10 @@ class Suite(Form):
     def row_settings(self, label: str, name: str) -> dict[str, Any]:
         """Return the changes to a row in a column; of an A/A row those of the row it repeats."""
         known = self.column(name).row_settings
-        return known.get(label, known.get(self.yardsticks.get(label, label), {}))
+        if label in known:
+            return known[label]
+        twin = self.twin(self.recipe(label))
+        return {} if twin is None else known.get(twin.label, {})
 
     def _trained(self, label: str, name: str) -> list[Any]:
         """Return what the training runs of a row in a column depend on, but for the seed."""

@@ -100,14 +100,13 @@ def test_a_known_value_never_changes() -> None:
 def test_names_that_were_seen_before_are_still_told_apart() -> None:
     """Digests of names are kept; a member of an enumeration equals its string, and is another."""
 
-    class Word(str, enum.Enum):
+    class Word(enum.StrEnum):
         A = "a"
 
     plain, member = digest_of({"a": 1}), digest_of({Word.A: 1})
     assert plain != member
     assert (digest_of({Word.A: 1}), digest_of({"a": 1})) == (member, plain)
     assert len({digest_of({key: 0}) for key in (1, True, 1.0, "1")}) == 4
-
 
 
 @pytest.mark.parametrize("value", [object(), len, Point, [1, {"a": object()}]])
