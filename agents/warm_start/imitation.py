@@ -78,13 +78,17 @@ class ImitationTrainer:
     """Trains a model to imitate: one AdamW step per batch of demonstrations.
 
     Loss on action tokens only, each weighing the same. Where the processor computes in bfloat16,
-    products do (weights and optimiser stay float32).
+    products do (weights and optimiser stay float32). A small model's rows go through it in several
+    threads where there are cores for them, to the same bits.
 
     Args:
         model: A causal language model on its device; trained in place.
         lr: Learning rate after the warm-up.
         warmup_steps: Steps over which the learning rate rises.
         pad_id: Fills rows.
+
+    Attributes:
+        passes_at_once: Most passes of the model that run at a time.
     """
 
     def __init__(self, model: Any, *, lr: float, warmup_steps: int, pad_id: int) -> None:
@@ -146,20 +150,22 @@ class ImitationTrainer:
             greedy = float((zeros.index_add(0, owner, missed) == 0).sum())
             return greedy, float(zeros.index_add(0, owner, chosen).exp().sum())
 
-        shares = list(self._each(demonstrations, known))
-        greedy, sampled = (sum(parts) / len(demonstrations) for parts in zip(*shares, strict=True))
+        shares = zip(*self._each(demonstrations, known), strict=True)
+        greedy, sampled = (sum(parts) / len(demonstrations) for parts in shares)
         return Score(greedy, sampled)
 
     def _each(
         self, demonstrations: Sequence[Demonstration], call: Callable[[Sequence[Demonstration]], T]
-    ) -> Iterator[T]:
-        """Yield what a function returns for each chunk, several chunks at a time."""
+    ) -> list[T]:
+        """Return what a function returns for each chunk, several chunks at a time."""
+        found: list[T] = []
         chunks = _chunks(demonstrations, chunk_tokens(self._model))
         by_kernel = itertools.groupby(chunks, lambda rows: len(rows[-1].ids) > _SHORT_ROW)
         for _, group in by_kernel:  # which attention kernel computes is one choice for all threads
             group = list(group)
             with row_attention(self._device, len(group[-1][-1].ids)):
-                yield from self._passes.map(call, group)
+                found += self._passes.map(call, group)
+        return found
 
     def _predict(
         self, rows: Sequence[Demonstration]
