@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +114,20 @@ class _Training:
             self._on_progress(now)
 
         tell(0)
-        batches = Ahead(
-            lambda: source.demonstrations(s.batch, self._renderer), ahead=trainer.passes_at_once > 1
+        make, ahead = (
+            partial(source.demonstrations, s.batch, self._renderer),
+            trainer.passes_at_once > 1,
         )
-        for step in range(1, steps + 1):
-            batch = batches.take(last=step == steps)
-            trainer.step(batch)
-            tokens += sum(len(d.ids) for d in batch)
-            if step == steps or (until is not None and step % _CHECK_EVERY == 0):
-                score = trainer.score(self._held_out)
-            tell(step)
-            if until is not None and all(a >= b for a, b in zip(score, until, strict=True)):
-                break
+        with Ahead(make, ahead) as batches:  # both stages play in one environment
+            for step in range(1, steps + 1):
+                batch = batches.take(last=step == steps)
+                trainer.step(batch)
+                tokens += sum(len(d.ids) for d in batch)
+                if step == steps or (until is not None and step % _CHECK_EVERY == 0):
+                    score = trainer.score(self._held_out)
+                tell(step)
+                if until is not None and all(a >= b for a, b in zip(score, until, strict=True)):
+                    break
         return {
             "steps": trainer.steps,
             "tokens": tokens,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import torch
 
@@ -43,7 +43,10 @@ class SideBySide:
 
 
 class Ahead(Generic[A]):
-    """Makes the next item while the last one is used.
+    """Makes the next item while the last one is used; a context manager.
+
+    At the end of the ``with`` block nothing is being made any more: what ``make`` works with is
+    free again, also where an item that was begun is never taken.
 
     Args:
         make: Makes an item; never called twice at a time.
@@ -54,6 +57,13 @@ class Ahead(Generic[A]):
         self._make = make
         self._thread = ThreadPoolExecutor(1, "ahead") if ahead else None
         self._next: Future[A] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
 
     def take(self, last: bool = False) -> A:
         """Return the next item, and begin with the one behind it unless this is the last.

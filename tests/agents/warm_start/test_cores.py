@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -15,7 +16,7 @@ from turngym.agents.models import size
 from turngym.agents.warm_start import cores, imitation
 from turngym.agents.warm_start.build import build
 from turngym.agents.warm_start.cores import Ahead, SideBySide, passes_at_once
-from turngym.agents.warm_start.demonstrations import Demonstration
+from turngym.agents.warm_start.demonstrations import Demonstration, Demonstrator
 from turngym.agents.warm_start.imitation import ImitationTrainer
 from turngym.agents.warm_start.settings import StarterSettings
 
@@ -98,10 +99,10 @@ def test_items_made_ahead_are_the_same_and_no_more(ahead: bool) -> None:
         made.append(len(made))
         return made[-1]
 
-    source = Ahead(make, ahead=ahead)
-    assert [source.take(), source.take(), source.take(last=True)] == [0, 1, 2]
-    with pytest.raises(ValueError, match="no fourth"):
-        source.take()
+    with Ahead(make, ahead=ahead) as source:
+        assert [source.take(), source.take(), source.take(last=True)] == [0, 1, 2]
+        with pytest.raises(ValueError, match="no fourth"):
+            source.take()
 
 
 def test_a_starter_has_the_same_bits_with_several_passes_at_a_time(
@@ -119,3 +120,46 @@ def test_a_starter_has_the_same_bits_with_several_passes_at_a_time(
         build(folder, env, settings, lambda _: None)  # pyright: ignore[reportArgumentType]
         files.append((folder / "model.safetensors").read_bytes())
     assert files[0] == files[1]
+
+
+def test_a_stage_that_ends_early_leaves_the_environment_to_the_next(
+    four_cores: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """The batch that was begun for a step that never comes plays in the same environment."""
+    settings = StarterSettings(
+        hidden=16, heads=2, inner=16, layers=1, vocab_size=300, texts=40, batch=4, read_steps=3,
+        read_least=0.0, read_until=0.0, read_until_sampled=0.0, held_out=8, err_steps=2,
+    )  # fmt: skip
+    calls, overlapped, third = [], [], threading.Event()
+    make = Demonstrator.demonstrations
+
+    def slowly(self: Demonstrator, n: int, renderer: Any) -> list[Demonstration]:
+        if n == settings.batch:
+            calls.append(n)
+        if len(calls) == 2:  # the one that nobody takes
+            overlapped.append(third.wait(2.0))
+        elif len(calls) == 3:
+            third.set()
+        return make(self, n, renderer)
+
+    four_cores.setattr(Demonstrator, "demonstrations", slowly)
+    env = gym.make("SearchQA-v0", size="micro", hops=2).unwrapped
+    report = build(tmp_path / "starter", env, settings, lambda _: None)  # pyright: ignore[reportArgumentType]
+    assert report["reading"]["steps"] == 1
+    assert overlapped == [False]
+
+
+def test_nothing_is_made_any_more_when_the_block_ends() -> None:
+    begun, made = threading.Event(), []
+
+    def make() -> int:
+        begun.set()
+        time.sleep(0.2)
+        made.append(0)
+        return 0
+
+    with Ahead(make, ahead=True) as items:
+        items.take()
+        begun.clear()
+        assert begun.wait(30)
+    assert len(made) == 2
