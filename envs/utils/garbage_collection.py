@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -59,13 +60,37 @@ def settled_heap() -> Iterator[None]:
     long as a whole rollout of a small model. Turns live until their step is over, so that looking
     for unused ones every few hundred objects finds none: it is done less often, too.
     """
-    before = gc.get_threshold()
     if not _frozen_for_good:
         gc.freeze()
-    gc.set_threshold(*_COLLECT)
+    _THRESHOLD.enter()
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        _THRESHOLD.leave()
         if not _frozen_for_good:
             gc.unfreeze()
+
+
+class _Threshold:
+    """The process's threshold, :data:`_COLLECT` while any thread is within a settled heap."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._within = 0
+        self._before = gc.get_threshold()
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._within == 0:
+                self._before = gc.get_threshold()
+                gc.set_threshold(*_COLLECT)
+            self._within += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._within -= 1
+            if self._within == 0:
+                gc.set_threshold(*self._before)
+
+
+_THRESHOLD = _Threshold()

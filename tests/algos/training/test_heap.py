@@ -6,6 +6,7 @@ import gc
 import os
 import weakref
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ def test_given_back_after_a_fault() -> None:
     with pytest.raises(RuntimeError), settled_heap():
         raise RuntimeError
     assert gc.get_freeze_count() == 0
+
+
+def test_two_runs_side_by_side_leave_the_threshold_as_the_first_one_found_it() -> None:
+    before = gc.get_threshold()
+    with ExitStack() as one, ExitStack() as other:
+        one.enter_context(settled_heap())
+        other.enter_context(settled_heap())
+        one.close()  # in threads of one process they end in any order
+        assert gc.get_threshold() > before, "the other one still runs"
+    assert gc.get_threshold() == before
 
 
 def test_what_is_frozen_for_good_stays_so_and_runs_freeze_nothing_more() -> None:
