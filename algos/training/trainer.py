@@ -55,7 +55,7 @@ from ..rollouts.stats import (
 from ..rollouts.step_limits import Played, StepLimits, check_going_on
 from ..rollouts.streams import streams_for
 from ..rollouts.task_order import OrderedTasks
-from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts
+from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts, uninterrupted
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
 from ..runs.process_group import join_ranks, shared_faults
@@ -128,7 +128,8 @@ def train(
         (report or Silent()).note(f"{run_dir} is finished; its result is given again")
         return done
     if _EARLIER:
-        gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
+        with uninterrupted():  # what is raised in a finalizer is lost
+            gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
     with shared_faults(), disk_errors(run_dir):
         with uncollected():
             trainer = Trainer(config, run_dir, report, engine, loggers=loggers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -105,6 +106,35 @@ def test_a_run_collects_again_once_it_is_built_and_keeps_no_earlier_one(
         train(bandit_config(tmp_path / "model", seed), tmp_path / str(seed))
         assert gc.isenabled()
     assert seen == [(True, True)] * 2
+
+
+class PressesCtrlC:
+    """Ctrl-C while the collector runs, as part of a cycle; Python runs this where it frees it."""
+
+    def __init__(self) -> None:
+        self.cycle = self
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_while_an_earlier_run_is_collected_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank_model(gym.make("Bandit-v0"), tmp_path / "model")
+    kept: list[Trainer] = []
+    run = Trainer.run
+
+    def kept_run(self: Trainer) -> Any:
+        kept.append(self)
+        return run(self)
+
+    monkeypatch.setattr(Trainer, "run", kept_run)
+    train(bandit_config(tmp_path / "model", 0), tmp_path / "first")
+    PressesCtrlC()
+    with pytest.raises(KeyboardInterrupt):
+        train(bandit_config(tmp_path / "model", 1), tmp_path / "second")
+    assert len(kept) == 1
 
 
 def test_a_run_that_cannot_begin_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
