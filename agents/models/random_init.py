@@ -184,6 +184,8 @@ def blank_decoder(tokenizer: Any, shape: Shape) -> Any:
     try:
         import torch
         from transformers import Qwen3Config, Qwen3ForCausalLM
+
+        from .usual_torch import usual_torch
     except ImportError as fault:
         raise MissingExtraError("making a model", "transformers", "train", fault) from fault
     config = Qwen3Config(
@@ -202,6 +204,6 @@ def blank_decoder(tokenizer: Any, shape: Shape) -> Any:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-    with torch.random.fork_rng(devices=[]):
+    with usual_torch(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(shape.seed)
         return Qwen3ForCausalLM(config)

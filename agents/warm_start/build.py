@@ -14,6 +14,7 @@ from ..models.progress_bars import without_progress_bars
 from ..models.random_init import blank_decoder
 from ..models.size import count_weights
 from ..models.tokenizer import train_tokenizer
+from ..models.usual_torch import usual_torch
 from ..rendering.factory import PlainRenderer
 from .cores import Ahead
 from .demonstrations import Demonstrator, refuse_oracle
@@ -24,6 +25,7 @@ _CHECK_EVERY = 25
 """Clean steps between two looks at the held-out dialogues."""
 
 
+@usual_torch()
 def build(
     folder: Path,
     env: TextEnv[Any, Any],

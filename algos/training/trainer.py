@@ -19,6 +19,7 @@ from weakref import WeakSet
 from ...agents.engines.http.engine import HttpEngine
 from ...agents.models.loading import resolve_dtype
 from ...agents.models.size import is_large
+from ...agents.models.usual_torch import usual_torch
 from ...agents.rendering.factory import Renderer, make_renderer
 from ...agents.scripted import text_env
 from ...envs.core.errors import EngineFault
@@ -93,8 +94,7 @@ APART_METRIC = "update/logprob_diff_mean_nats"
 APART = 0.005
 """Nats between engine and learner, mean per token, from which a run's progress line says so."""
 
-_EARLIER: WeakSet[Trainer] = WeakSet()
-"""Trainers of :func:`train` that are still in memory."""
+_EARLIER: WeakSet[Trainer] = WeakSet()  # those of train() that are still in memory
 
 
 def train(
@@ -130,7 +130,7 @@ def train(
     if _EARLIER:
         with uninterrupted():  # what is raised in a finalizer is lost
             gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
-    with shared_faults(), disk_errors(run_dir):
+    with shared_faults(), disk_errors(run_dir), usual_torch():
         with uncollected():
             trainer = Trainer(config, run_dir, report, engine, loggers=loggers)
             _EARLIER.add(trainer)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from transformers.utils import logging
 
 from turngym.algos import train_on
+from turngym.algos.runs.metrics import without_times
 from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.envs.core.errors import BadValueError, TurngymError, UnknownNameError
 
@@ -26,6 +29,36 @@ def test_a_diagnostic_world_is_learnt_and_the_same_call_goes_on(tmp_path: Path) 
         3,
         4,
     ]
+
+
+@pytest.fixture
+def other_torch() -> Iterator[None]:
+    """What a notebook may have set for cells of its own."""
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    torch.set_grad_enabled(False)
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+
+
+@pytest.mark.parametrize("recipe", ["grpo", "ppo"])
+def test_a_run_does_not_depend_on_what_torch_was_told_before(
+    recipe: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"recipe_settings": {"groups_per_step": 4}, "max_tokens": 3}
+    rows = []
+    for name in ("usual", "other"):
+        monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path / name / "cache"))
+        if name == "other":
+            request.getfixturevalue("other_torch")
+        train_on("Bandit-v0", recipe, steps=1, eval_n=4, run_dir=tmp_path / name / "run", **given)
+        metrics = read_metrics(tmp_path / name / "run" / "metrics.jsonl")
+        rows.append([without_times(row) for row in metrics])
+    assert rows[0] == rows[1]
+    assert torch.get_default_dtype() == torch.float64
+    assert not torch.is_grad_enabled()
 
 
 def test_the_default_folder_names_recipe_world_and_seed(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ....agents.models.built_folder import build_once, read_manifest
 from ....agents.models.out_of_memory import MemoryFullError, NoRoomError
+from ....agents.models.usual_torch import usual_torch
 from ....agents.rendering.factory import keep_style
 from ....agents.scripted import text_env
 from ....agents.warm_start.demonstrations import EXPERT, Demonstrator, Exchange, refuse_oracle
@@ -60,6 +61,7 @@ class WarmModel(NamedTuple):
     longest_action: int
 
 
+@usual_torch()
 def warm_start(
     model: str,
     env: EnvConfig,

@@ -111,6 +111,14 @@ def test_gradient_checkpointing_makes_the_same_model(
     assert warm_start(str(chat_model), ENV, SHORT) == again
 
 
+def test_gradients_that_the_caller_switched_off_are_on_while_it_imitates(
+    chat_model: Path,
+) -> None:
+    with torch.no_grad():
+        made = warm_start(str(chat_model), ENV, WarmStartSettings(episodes=2, batch=1))
+    assert json.loads((made.folder / MANIFEST).read_text())["steps"] == 2
+
+
 def test_the_longest_action_is_looked_for_beyond_the_first_episodes(chat_model: Path) -> None:
     made = warm_start(str(chat_model), ENV, SHORT)
     tokenizer = load_tokenizer(str(chat_model))
