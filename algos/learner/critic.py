@@ -38,7 +38,9 @@ class Critic(nn.Module):
         self.backbone = copied(policy.get_decoder()) if kind == "own" else None
         self.layers: PackedLayers | None = None
         device = next(policy.parameters()).device
-        self.head = nn.Linear(int(policy.config.hidden_size), 1, device=device, dtype=torch.float32)
+        width = int(policy.config.hidden_size)
+        head = nn.Linear(width, 1, device="meta", dtype=torch.float32)  # draws no random numbers
+        self.head = head.to_empty(device=device)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from transformers.utils import logging
@@ -59,6 +61,18 @@ def test_a_run_does_not_depend_on_what_torch_was_told_before(
     assert rows[0] == rows[1]
     assert torch.get_default_dtype() == torch.float64
     assert not torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("recipe", ["grpo", "ppo"])
+def test_a_run_draws_nothing_from_the_caller_s_random_numbers(recipe: str, tmp_path: Path) -> None:
+    def states() -> list[str]:
+        legacy = np.random.get_state()  # noqa: NPY002
+        return [repr(torch.get_rng_state().tolist()), repr(legacy), repr(random.getstate())]
+
+    before = states()
+    given: dict[str, Any] = {"recipe_settings": {"groups_per_step": 4}, "max_tokens": 3}
+    train_on("Bandit-v0", recipe, steps=1, eval_n=4, run_dir=tmp_path, **given)
+    assert states() == before
 
 
 def test_the_default_folder_names_recipe_world_and_seed(
