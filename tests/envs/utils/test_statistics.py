@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from math import comb
 
 import numpy as np
@@ -337,6 +338,34 @@ def test_sign_flips_of_many_tasks_agree_with_the_t_test() -> None:
     differences = np.random.default_rng(2).normal(0.2, 1.0, 100)
     found = sign_flip_p(differences.tolist())
     assert found == pytest.approx(float(ttest_1samp(differences, 0.0).pvalue), abs=0.02)
+
+
+@pytest.mark.parametrize("n", [2, 13, 14, 57, 451])
+def test_sign_flips_are_those_of_scipy(n: int) -> None:
+    from scipy.stats import permutation_test
+
+    rng = np.random.default_rng(n)
+    for values in (rng.normal(0.1, 1.0, n), rng.choice([-0.1, 0.2, 0.3], n)):  # few sums, and ties
+        theirs = permutation_test(
+            (values,),
+            np.sum,
+            permutation_type="samples",
+            n_resamples=9999,
+            batch=500,
+            vectorized=True,
+            rng=np.random.default_rng(0),
+        )
+        assert sign_flip_p(values) == theirs.pvalue
+
+
+def test_sign_flips_of_thousands_of_tasks_need_little_memory() -> None:
+    differences = np.random.default_rng(3).normal(size=4000)
+    tracemalloc.start()
+    try:
+        sign_flip_p(differences)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_sample_of_one_counts_beside_others() -> None:
