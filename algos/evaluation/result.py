@@ -124,21 +124,21 @@ class RunResult(BaseModel):
     before: list[SetScore]
     after: list[SetScore]
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Write it as JSON."""
         optional = ("imitated_tokens", "engine_apart_nats", "context_full_frac", "cut_actions_frac")
         absent = {name for name in optional if getattr(self, name) is None}
-        write_json(path, self.model_dump(by_alias=True, exclude=absent))
+        write_json(Path(path), self.model_dump(by_alias=True, exclude=absent))
 
     @classmethod
-    def read(cls, path: Path) -> RunResult:
+    def read(cls, path: Path | str) -> RunResult:
         """Read and check a result file.
 
         Raises:
             DataError: Missing, cut, or not of this schema.
         """
         try:
-            return cls.model_validate(read_json(path))
+            return cls.model_validate(read_json(Path(path)))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])

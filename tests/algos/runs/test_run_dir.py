@@ -457,7 +457,7 @@ def test_result_file_round_trip_and_schema(tmp_path: Path) -> None:
     )
     path = tmp_path / "result.json"
     result.write(path)
-    assert RunResult.read(path) == result
+    assert RunResult.read(path) == RunResult.read(str(path)) == result
     data = json.loads(path.read_text())
     data["steps"] = -1
     path.write_text(json.dumps(data))
