@@ -6,7 +6,6 @@ import dataclasses
 import enum
 import functools
 import hashlib
-import operator
 import struct
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -20,7 +19,6 @@ from .errors import BadValueError
 _Feed = Callable[[bytes], None]
 _length = struct.Struct("<q").pack
 _double = struct.Struct("<d").pack
-_FIRST = operator.itemgetter(0)
 
 
 def digest_of(value: Any) -> str:
@@ -118,7 +116,7 @@ def _feed_mapping(value: Mapping[Any, Any], out: _Feed) -> None:
         (_name_digest(key) if type(key) is str else digest_of(key), item)
         for key, item in value.items()
     ]
-    pairs.sort(key=_FIRST)
+    pairs.sort()  # keys that are alike (nan, nan) by their items, in whatever order they came
     out(b"m" + _length(len(pairs)))
     for key, item in pairs:
         _sized(b"k", key.encode(), out)

@@ -109,6 +109,12 @@ def test_names_that_were_seen_before_are_still_told_apart() -> None:
     assert len({digest_of({key: 0}) for key in (1, True, 1.0, "1")}) == 4
 
 
+def test_keys_that_are_alike_have_no_order() -> None:
+    """A number that is none equals nothing, so that several are keys of one dictionary."""
+    one, two = float("nan"), float("nan")
+    assert digest_of({one: 1, two: 2}) == digest_of({one: 2, two: 1})
+
+
 @pytest.mark.parametrize("value", [object(), len, Point, [1, {"a": object()}]])
 def test_objects_without_a_stable_form_are_refused(value: object) -> None:
     with pytest.raises(BadValueError, match="has no stable form"):
