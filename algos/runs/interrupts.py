@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], object], *signals: int) -> Iterator[None]:
-    """Install ``handler`` for these signals within the context; main thread only."""
+    """Install ``handler`` for these signals within the context; main thread only.
+
+    Where Python runs inside another program (R, Julia), that program's handlers stay: from here
+    they could not be put back.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in signals}
+    ours = [number for number in signals if signal.getsignal(number) is not None]
+    before = {number: signal.signal(number, handler) for number in ours}
     try:
         yield
     finally:
