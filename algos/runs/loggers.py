@@ -166,7 +166,8 @@ def check_loggers(names: Sequence[str | Logger]) -> None:
         raise BadValueError(f"loggers is {names!r}; expected a list, such as [{names!r}].")
     for name in names:
         if not isinstance(name, str):
-            if not (hasattr(name, "log") and hasattr(name, "close")):
+            whole = hasattr(name, "log") and hasattr(name, "close")
+            if isinstance(name, type) or not whole:
                 raise BadValueError(
                     f"loggers: {name!r:.100} is no logger; expected a name, or an object with "
                     "log(step, row) and close()."

@@ -83,6 +83,8 @@ def test_names_are_checked_before_anything_else(
         check_loggers("wandb")
     with pytest.raises(BadValueError, match="<built-in function print> is no logger"):
         check_loggers([print])  # type: ignore[list-item]
+    with pytest.raises(BadValueError, match=r"<class '.*Kept'> is no logger; expected"):
+        check_loggers([Kept])  # type: ignore[list-item]
     with pytest.raises(UnknownNameError, match=r"unknown logger 'wandbb'.*'wandb'"):
         check_loggers(["wandbb"])
     monkeypatch.setattr(loggers, "find_spec", lambda name: None)
