@@ -314,10 +314,12 @@ class HttpEngine:
         self._plan()
         try:
             done = await job.answer
+        except BaseException:
+            if job in self._waiting:  # given up; one that was answered waits no more
+                self._waiting.remove(job)
+            raise
         finally:
             self._open -= 1
-            if job in self._waiting:
-                self._waiting.remove(job)
         self._count(EngineStats(prompt_tokens=len(ids), sampled_tokens=len(done.ids)))
         return done
 
@@ -344,7 +346,10 @@ class HttpEngine:
         left: list[_Job] = []
         now = time.monotonic()
         room = {server: server.room(now) for server in self._servers}
-        for job in self._waiting:
+        for place, job in enumerate(self._waiting):
+            if max(room.values()) <= 0:  # for nobody else either, and thousands may wait
+                left += self._waiting[place:]
+                break
             server = job.owner if job.owner is not None and room[job.owner] > 0 else None
             server = server or max(self._servers, key=lambda s: room[s])
             if room[server] <= 0 or len(given.get(server, ())) == MAX_REQUESTS:
