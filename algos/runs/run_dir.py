@@ -56,6 +56,7 @@ MEMORY = frozenset(
 """Settings that may change too: they decide what fits into memory, and nothing else."""
 _MODELS = (("model", "model_digest"), ("warm_start.base", "warm_start.base_digest"))
 """Settings that name the folder of a model, with those that hold a hash of its weights."""
+_VERSIONS = "versions.json"
 _MAX_NAME = 150
 _BEGUN = ("lock", "config.json.part")
 """What a run has that ended before its configuration was written."""
@@ -344,10 +345,19 @@ def add_version(root: Path, entry: Mapping[str, Any]) -> list[str]:
     Returns:
         Classes and plugins of the user's own that were other code at an earlier start.
     """
-    path = root / "versions.json"
-    starts = read_json(path)["starts"] if path.exists() else []
-    write_json(path, {"starts": [*starts, entry]})
+    starts = read_starts(root)
+    write_json(root / _VERSIONS, {"starts": [*starts, entry]})
     return sorted({name for start in starts for name in changed_code(start, entry)})
+
+
+def read_starts(root: Path) -> list[dict[str, Any]]:
+    """Return the entries of ``versions.json``, one for each start of the run so far.
+
+    Raises:
+        DataError: The file is damaged.
+    """
+    path = root / _VERSIONS
+    return read_json(path)["starts"] if path.exists() else []
 
 
 def _take_lock(path: Path) -> IO[str]:

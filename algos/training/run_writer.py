@@ -12,6 +12,7 @@ from typing import Any
 
 from ...agents.rendering.factory import Renderer
 from ...agents.scripted import text_env
+from ...envs.core.digest import digest_of
 from ...envs.utils.untrusted_text import plain
 from ..core.forest import Forest, Tree
 from ..core.forest_io import save_forest
@@ -30,11 +31,21 @@ from ..runs.metrics import checked
 from ..runs.plots import draw_curve
 from ..runs.process_group import Ranks
 from ..runs.provenance import versions
-from ..runs.run_dir import add_version, list_differences, open_run_dir, read_json, read_metrics
-from .config import TrainConfig, model_digest
+from ..runs.run_dir import (
+    add_version,
+    list_differences,
+    open_run_dir,
+    read_json,
+    read_metrics,
+    read_starts,
+)
+from .config import EvalConfig, TrainConfig, model_digest
 from .rollout_dump import SUFFIX, RolloutDump, write_dump
 
 _RULE = "=" * 78
+_HASHED = 16
+"""Tasks from all parts of an evaluation set, which tell whether it is the one of before: making 200
+of a large world takes seconds."""
 _HEAD = re.compile(r"(?P<task>.*): (?P<status>\w+), return (?P<total>\S+), (?P<decoding>.+)")
 _TURN = re.compile(r"\[turn \d+: .*\]")
 
@@ -45,8 +56,8 @@ class RunWriter:
     With ``records="metrics"`` it writes configuration, versions and metrics alone.
 
     Attributes:
-        changed: What of the user's own was other code at an earlier start, in words; empty before
-            :meth:`resume`.
+        changed: What of the user's own was other code at an earlier start, and which evaluation
+            sets had other tasks, in words; empty before :meth:`resume`.
 
     Args:
         config: The run.
@@ -99,8 +110,16 @@ class RunWriter:
         envs = [self.config.env, *(e.env for e in self.config.evals)]
         parts = self.config.recipe, [text_env(env.prototype) for env in envs]
         entry = versions(sorted({env.id for env in envs}), step, parts)
+        entry["tasks"] = {e.name: _digest_of_tasks(e) for e in self.config.evals}
+        said = []
+        if other := _other_tasks(read_starts(self.root), entry["tasks"]):
+            said.append(
+                f"evaluation set {', '.join(other)}: other tasks than at an earlier start of this "
+                "run, so that its scores of before and of now do not compare"
+            )
         if changed := add_version(self.root, entry):
-            self.changed = f"{', '.join(changed)}: other code than at an earlier start of this run"
+            said.append(f"{', '.join(changed)}: other code than at an earlier start of this run")
+        self.changed = "; ".join(said)
         run = LoggedRun(self.root, self._resolved, step)
         if self._all:
             self._loggers.append(TensorBoard(run))
@@ -164,6 +183,23 @@ class RunWriter:
         with ExitStack() as stack:
             for logger in self._loggers:
                 stack.callback(logger.close)
+
+
+def _digest_of_tasks(evaluation: EvalConfig) -> str | None:
+    """Return a hash of some of a set's tasks; None where they cannot be made or hashed."""
+    try:
+        made = evaluation.make()
+        source, places = made.base_env.source, made.tasks
+        chosen = places[:: max(1, len(places) // _HASHED)]
+        return digest_of([source.task(made.split, place).digest for place in chosen])
+    except Exception:  # noqa: BLE001 - the evaluation will tell it
+        return None
+
+
+def _other_tasks(starts: Sequence[Mapping[str, Any]], now: Mapping[str, str | None]) -> list[str]:
+    """Return which evaluation sets had other tasks at an earlier start; unknown ones had not."""
+    known = [(name, start.get("tasks", {}).get(name)) for start in starts for name in now]
+    return sorted({n for n, digest in known if digest and now[n] and digest != now[n]})
 
 
 def read_finished(config: TrainConfig, root: Path | str) -> RunResult | None:

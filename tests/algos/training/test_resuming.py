@@ -341,3 +341,20 @@ def test_a_rule_rewritten_since_then_is_told(tiny_model: Path, tmp_path: Path) -
         with Trainer(setup(factor, steps), tmp_path, report) as trainer:
             trainer.run()
         assert any("Mine: other code than at an earlier start" in x for x in report.said) == told
+
+
+def test_evaluation_tasks_that_are_others_since_then_are_told(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """A run went on over another generation of its tasks, and compared the scores of both."""
+    for steps, told in ((1, False), (2, False), (3, True)):
+        report, path = Notes(), tmp_path / "versions.json"
+        if told:  # as an environment that generated other tasks wrote it
+            found = json.loads(path.read_text())
+            found["starts"][0]["tasks"]["dev"] = "other"
+            del found["starts"][1]["tasks"]  # and as it was before there was such a thing
+            path.write_text(json.dumps(found))
+        with Trainer(config(tiny_model, budget=Budget(steps=steps)), tmp_path, report) as trainer:
+            trainer.run()
+        said = [x for x in report.said if "other tasks than at an earlier start" in x]
+        assert [x.split(":")[0] for x in said] == ["evaluation set dev"] * told
