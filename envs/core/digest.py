@@ -8,7 +8,7 @@ import functools
 import hashlib
 import struct
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -49,7 +49,9 @@ def _feed(value: Any, out: _Feed) -> None:
     elif kind is dict:
         _feed_mapping(value, out)
     elif kind is list or kind is tuple:
-        _feed_items(value, out)
+        out(b"l" + _length(len(value)))
+        for item in value:  # here: a further call a level would halve how deep they may nest
+            _feed(item, out)
     elif value is None or kind is bool:
         out(b"N" if value is None else b"T" if value else b"F")
     elif kind is int:
@@ -61,19 +63,13 @@ def _feed(value: Any, out: _Feed) -> None:
         _feed_other(value, out)
 
 
-def _feed_items(value: Collection[Any], out: _Feed) -> None:
-    out(b"l" + _length(len(value)))
-    for item in value:
-        _feed(item, out)
-
-
 def _feed_other(value: Any, out: _Feed) -> None:
     if isinstance(value, enum.Enum):
         _sized(b"e", type(value).__qualname__.encode(), out)
         _feed(value.value, out)
     elif isinstance(value, str):
         _sized(b"s", value.encode("utf-8", "surrogatepass"), out)
-    elif isinstance(value, np.bool_):
+    elif isinstance(value, (bool, np.bool_)):  # what says that it is one, such as a proxy
         out(b"T" if value else b"F")
     elif isinstance(value, (int, np.integer)):
         _sized(b"i", str(int(value)).encode(), out)
@@ -82,7 +78,9 @@ def _feed_other(value: Any, out: _Feed) -> None:
     elif isinstance(value, (bytes, bytearray)):
         _sized(b"b", bytes(value), out)
     elif isinstance(value, (list, tuple, deque)):
-        _feed_items(value, out)
+        out(b"l" + _length(len(value)))
+        for item in value:
+            _feed(item, out)
     else:
         _feed_object(value, out)
 

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +114,22 @@ def test_keys_that_are_alike_have_no_order() -> None:
     """A number that is none equals nothing, so that several are keys of one dictionary."""
     one, two = float("nan"), float("nan")
     assert digest_of({one: 1, two: 2}) == digest_of({one: 2, two: 1})
+
+
+def test_lists_nest_as_deep_as_calls() -> None:
+    value: Any = 1
+    for _ in range(600):
+        value = [value]
+    assert digest_of(value) == "6dec7e746a0fa7f2a808929e2b286645"
+
+
+def test_a_stand_in_has_the_digest_of_what_it_stands_for() -> None:
+    """As a proxy of a library does, whose class is that of the object behind it."""
+
+    class Proxy:
+        __class__ = property(lambda _: bool)  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    assert digest_of(Proxy()) == digest_of(True)
 
 
 @pytest.mark.parametrize("value", [object(), len, Point, [1, {"a": object()}]])
