@@ -131,9 +131,13 @@ def test_ctrl_c_while_an_earlier_run_is_collected_is_not_lost(
 
     monkeypatch.setattr(Trainer, "run", kept_run)
     train(bandit_config(tmp_path / "model", 0), tmp_path / "first")
-    PressesCtrlC()
-    with pytest.raises(KeyboardInterrupt):
-        train(bandit_config(tmp_path / "model", 1), tmp_path / "second")
+    gc.disable()  # else it may come upon the cycle by itself, before the run collects
+    try:
+        PressesCtrlC()
+        with pytest.raises(KeyboardInterrupt):
+            train(bandit_config(tmp_path / "model", 1), tmp_path / "second")
+    finally:
+        gc.enable()
     assert len(kept) == 1
 
 
