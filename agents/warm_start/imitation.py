@@ -79,7 +79,8 @@ class ImitationTrainer:
 
     Loss on action tokens only, each weighing the same. Where the processor computes in bfloat16,
     products do (weights and optimiser stay float32). A small model's rows go through it in several
-    threads where there are cores for them, to the same bits.
+    threads where there are cores for them, to the same bits; with dropout, which draws random
+    numbers, one after another.
 
     Args:
         model: A causal language model on its device; trained in place.
@@ -106,7 +107,8 @@ class ImitationTrainer:
         self._weights = [weight for weight in model.parameters() if weight.requires_grad]
         self._device = next(model.parameters()).device
         self._half = has_bfloat16(self._device)
-        self.passes_at_once = 1 if is_large(model) else passes_at_once(self._device)
+        alone = is_large(model) or _has_dropout(model)
+        self.passes_at_once = 1 if alone else passes_at_once(self._device)
         self._passes = SideBySide(self.passes_at_once)
 
     @property
@@ -219,6 +221,11 @@ def in_chunks(lengths: Sequence[int], tokens: int = _CHUNK_TOKENS) -> Iterator[l
         chunk.append(place)
     if chunk:
         yield chunk
+
+
+def _has_dropout(model: Any) -> bool:
+    """Return whether a model may draw random numbers as it learns, which threads would share."""
+    return any(share for name, share in model.config.to_dict().items() if "drop" in name)
 
 
 def _chunks(demonstrations: Sequence[Demonstration], tokens: int) -> Iterator[list[Demonstration]]:

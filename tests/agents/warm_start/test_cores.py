@@ -50,6 +50,25 @@ def test_a_large_model_takes_one_pass_at_a_time(four_cores: pytest.MonkeyPatch) 
     assert ImitationTrainer(net, **made).passes_at_once == 1
 
 
+def test_a_model_that_draws_random_numbers_takes_one_pass_at_a_time(
+    four_cores: pytest.MonkeyPatch,
+) -> None:
+    """Which of several threads draws first nobody knows."""
+    blank = small_model("GPT2")
+    rows = [Demonstration([5 + j for j in range(n)], [j > 3 for j in range(n)]) for n in (30, 40)]
+    four_cores.setattr(imitation, "chunk_tokens", lambda _: 40)
+    found = []
+    for at_once in (1, 4):
+        four_cores.setattr(cores, "count_cores", lambda n=at_once: n)
+        net = copy.deepcopy(blank)
+        trainer = ImitationTrainer(net, lr=1e-2, warmup_steps=1, pad_id=0)
+        assert trainer.passes_at_once == 1
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            found.append([trainer.step(rows) for _ in range(3)])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_several_passes_at_a_time_learn_the_same_bits(
     four_cores: pytest.MonkeyPatch, frozen: bool
