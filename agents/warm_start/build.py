@@ -116,10 +116,8 @@ class _Training:
             self._on_progress(now)
 
         tell(0)
-        make, ahead = (
-            partial(source.demonstrations, s.batch, self._renderer),
-            trainer.passes_at_once > 1,
-        )
+        make = partial(source.demonstrations, s.batch, self._renderer)
+        ahead = trainer.passes_at_once > 1
         with Ahead(make, ahead) as batches:  # both stages play in one environment
             for step in range(1, steps + 1):
                 batch = batches.take(last=step == steps)

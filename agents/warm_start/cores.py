@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Generic, Self, TypeVar
 
 import torch
 
+from ...envs.utils.http import start_in_thread
 from ...envs.utils.system import count_cores
 
 A = TypeVar("A")
@@ -46,7 +47,7 @@ class Ahead(Generic[A]):
     """Makes the next item while the last one is used; a context manager.
 
     At the end of the ``with`` block nothing is being made any more: what ``make`` works with is
-    free again, also where an item that was begun is never taken.
+    free again, also where an item that was begun is never taken. Ctrl-C waits for none.
 
     Args:
         make: Makes an item; never called twice at a time.
@@ -54,16 +55,15 @@ class Ahead(Generic[A]):
     """
 
     def __init__(self, make: Callable[[], A], ahead: bool) -> None:
-        self._make = make
-        self._thread = ThreadPoolExecutor(1, "ahead") if ahead else None
+        self._make, self._ahead = make, ahead
         self._next: Future[A] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if self._next is not None and (kind is None or issubclass(kind, Exception)):
+            wait([self._next])
 
     def take(self, last: bool = False) -> A:
         """Return the next item, and begin with the one behind it unless this is the last.
@@ -71,8 +71,8 @@ class Ahead(Generic[A]):
         Raises:
             Exception: What ``make`` raised for this item.
         """
-        if self._thread is None:
+        if not self._ahead:
             return self._make()
-        item = (self._next or self._thread.submit(self._make)).result()
-        self._next = None if last else self._thread.submit(self._make)
+        item = (self._next or start_in_thread(self._make)).result()
+        self._next = None if last else start_in_thread(self._make)
         return item

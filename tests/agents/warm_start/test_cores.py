@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -169,16 +170,34 @@ def test_a_stage_that_ends_early_leaves_the_environment_to_the_next(
 
 
 def test_nothing_is_made_any_more_when_the_block_ends() -> None:
-    begun, made = threading.Event(), []
+    begun, made = threading.Semaphore(0), []
 
     def make() -> int:
-        begun.set()
+        begun.release()
         time.sleep(0.2)
         made.append(0)
         return 0
 
     with Ahead(make, ahead=True) as items:
         items.take()
-        begun.clear()
-        assert begun.wait(30)
+        assert all(begun.acquire(timeout=30) for _ in range(2))
     assert len(made) == 2
+
+
+def test_ctrl_c_does_not_wait_for_what_is_made_ahead() -> None:
+    """A batch of a slow environment takes minutes, and one that hangs never ends."""
+    never, begun, made = threading.Event(), threading.Semaphore(0), []
+
+    def make() -> int:
+        begun.release()
+        if made:
+            never.wait(5)
+        made.append(0)
+        return 0
+
+    with suppress(KeyboardInterrupt), Ahead(make, ahead=True) as items:
+        items.take()
+        assert all(begun.acquire(timeout=30) for _ in range(2))
+        raise KeyboardInterrupt
+    assert len(made) == 1
+    never.set()
