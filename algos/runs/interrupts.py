@@ -42,13 +42,16 @@ class Termination:
     def __init__(self) -> None:
         self.came = False
 
-    def pass_on(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Record the signal and raise SIGINT.
+    def pass_on(self, number: int, frame: FrameType | None) -> None:
+        """Record the signal and raise SIGINT, or what it raises where SIGINT is another program's.
 
         A shell makes processes in its background ignore Ctrl-C; SIGTERM ends them all the same.
         """
         self.came = True
-        if not callable(signal.getsignal(signal.SIGINT)):
+        handler = signal.getsignal(signal.SIGINT)
+        if handler is None:
+            signal.default_int_handler(number, frame)
+        if not callable(handler):
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 

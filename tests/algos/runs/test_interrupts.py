@@ -33,3 +33,20 @@ def test_handlers_of_a_program_around_python_stay(monkeypatch: pytest.MonkeyPatc
     assert found(signal.SIGINT) == before
     with pytest.raises(KeyboardInterrupt), held_interrupts():
         signal.raise_signal(signal.SIGINT)
+
+
+def test_a_termination_does_not_replace_ctrl_c_of_a_program_around_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """R has Ctrl-C for itself and leaves SIGTERM alone."""
+    real, found, touched = signal.signal, signal.getsignal, []
+
+    def install(number: int, handler: Any) -> Any:
+        touched.append(number)
+        return real(number, handler)
+
+    monkeypatch.setattr(signal, "getsignal", lambda n: None if n == signal.SIGINT else found(n))
+    monkeypatch.setattr(signal, "signal", install)
+    with pytest.raises(KeyboardInterrupt), terminate_as_interrupt():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.SIGINT not in touched
