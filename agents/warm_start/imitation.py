@@ -130,11 +130,16 @@ class ImitationTrainer:
             return part.detach(), torch.autograd.grad(part, self._weights, allow_unused=True)
 
         loss = 0.0
-        for part, gradients in self._each(demonstrations, learn):  # same sums as one after another
+
+        def add(found: tuple[torch.Tensor, Sequence[torch.Tensor]]) -> None:
+            nonlocal loss
+            part, gradients = found
             loss += float(part)
             for weight, gradient in zip(self._weights, gradients, strict=False):
                 if gradient is not None:
                     weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
+
+        self._each(demonstrations, learn, add)  # the sums of one chunk after another
         self._optimizer.step()
         return loss
 
@@ -152,22 +157,29 @@ class ImitationTrainer:
             greedy = float((zeros.index_add(0, owner, missed) == 0).sum())
             return greedy, float(zeros.index_add(0, owner, chosen).exp().sum())
 
-        shares = zip(*self._each(demonstrations, known), strict=True)
-        greedy, sampled = (sum(parts) / len(demonstrations) for parts in shares)
-        return Score(greedy, sampled)
+        greedy, sampled = 0.0, 0.0
+
+        def add(shares: tuple[float, float]) -> None:
+            nonlocal greedy, sampled
+            greedy, sampled = greedy + shares[0], sampled + shares[1]
+
+        self._each(demonstrations, known, add)
+        return Score(greedy / len(demonstrations), sampled / len(demonstrations))
 
     def _each(
-        self, demonstrations: Sequence[Demonstration], call: Callable[[Sequence[Demonstration]], T]
-    ) -> list[T]:
-        """Return what a function returns for each chunk, several chunks at a time."""
-        found: list[T] = []
+        self,
+        demonstrations: Sequence[Demonstration],
+        call: Callable[[Sequence[Demonstration]], T],
+        add: Callable[[T], None],
+    ) -> None:
+        """Call ``add`` with what ``call`` returns for each chunk, in order; several at a time."""
         chunks = _chunks(demonstrations, chunk_tokens(self._model))
         by_kernel = itertools.groupby(chunks, lambda rows: len(rows[-1].ids) > _SHORT_ROW)
         for _, group in by_kernel:  # which attention kernel computes is one choice for all threads
             group = list(group)
             with row_attention(self._device, len(group[-1][-1].ids)):
-                found += self._passes.map(call, group)
-        return found
+                for found in self._passes.map(call, group):
+                    add(found)
 
     def _predict(
         self, rows: Sequence[Demonstration]
