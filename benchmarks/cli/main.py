@@ -126,7 +126,19 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     with _streams(), _variables(), thawed_heap(), terminate_as_interrupt() as termination:
         status = _run_guarded(words)
+    if words is None:
+        _drop_unwritten()
     return TERMINATED if termination.came else status
+
+
+def _drop_unwritten() -> None:
+    """Forget what a full disk or a closed pipe did not take: Python would end with 120 for it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:  # told already, or nobody is there to be told
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -146,7 +158,7 @@ def _streams() -> Iterator[None]:
         yield
     finally:
         if output is not None and not output.closed:
-            with suppress(OSError):  # what is left to write has no room: Python says so at its end
+            with suppress(OSError):  # what is left to write has no room
                 output.reconfigure(errors=errors)
         for name in closed:
             getattr(sys, name).close()

@@ -14,13 +14,14 @@ from turngym.benchmarks.cli.main import INTERRUPTED, REFUSED
 
 
 def run_in_shell(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What bash makes of a line in which ``turngym`` is the command."""
+    """What bash makes of a line in which ``turngym`` is the command, its output buffered."""
+    usual = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
     function = f'turngym() {{ "{sys.executable}" -m turngym "$@"; }}; '
     return subprocess.run(
         ["bash", "-c", function + line],
         capture_output=True,
         text=True,
-        env=os.environ | variables,
+        env=usual | variables,
         check=False,
     )
 
@@ -38,11 +39,20 @@ def test_a_reader_that_has_enough_is_no_failure(words: str) -> None:
         ("envs >&- 2>&-", 0),
         ("bench 2>&-", REFUSED),
         ("bench 2>/dev/full", REFUSED),
+        ("envs 2>/dev/full", 0),
+        ("envs >/dev/full 2>/dev/full", REFUSED),
     ],
 )
 def test_the_status_is_right_where_nothing_can_be_printed(line: str, status: int) -> None:
     done = run_in_shell(f"turngym {line}")
     assert (done.returncode, done.stderr) == (status, "")
+
+
+def test_a_full_disk_is_told_once() -> None:
+    done = run_in_shell("turngym envs >/dev/full")
+    assert done.returncode == REFUSED
+    assert done.stderr.startswith("error: the disk is full.")
+    assert "ignored" not in done.stderr
 
 
 def test_a_locale_without_dashes_gets_escapes() -> None:
