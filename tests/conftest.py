@@ -23,7 +23,8 @@ settings.register_profile("brief", _PATIENT, max_examples=60)
 settings.register_profile("thorough", _PATIENT, max_examples=1000)  # --hypothesis-profile thorough
 settings.load_profile("brief")
 
-pytest_plugins = ["helpers.browser", "helpers.letters_world"]  # the latter registers Letters-v0
+# the second registers Letters-v0
+pytest_plugins = ["helpers.browser", "helpers.letters_world", "helpers.other_torch"]
 
 
 def pytest_collection_finish() -> None:

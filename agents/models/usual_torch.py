@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
+
+from ...envs.utils.process_setting import ProcessSetting
 
 
 @contextmanager
@@ -23,31 +24,8 @@ def usual_torch() -> Iterator[None]:
             settings.enter_context(torch.device("cpu"))
         settings.enter_context(torch.inference_mode(False))
         settings.enter_context(torch.enable_grad())
-        _DTYPE.enter()
-        settings.callback(_DTYPE.leave)
+        settings.enter_context(_DTYPE.held())
         yield
 
 
-class _DefaultDtype:
-    """The process's type of new tensors, float32 while any thread is within."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._within = 0
-        self._before = torch.float32
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._within == 0:
-                self._before = torch.get_default_dtype()
-                torch.set_default_dtype(torch.float32)
-            self._within += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._within -= 1
-            if self._within == 0:
-                torch.set_default_dtype(self._before)
-
-
-_DTYPE = _DefaultDtype()
+_DTYPE = ProcessSetting(torch.get_default_dtype, torch.set_default_dtype, lambda: torch.float32)

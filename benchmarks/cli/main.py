@@ -133,10 +133,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _drop_unwritten() -> None:
     """Forget what a full disk or a closed pipe did not take: Python would end with 120 for it."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except OSError:  # told already, or nobody is there to be told
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -200,8 +199,7 @@ def _run_guarded(words: Sequence[str] | None) -> int:
             PlainConsole(stderr=True).print("stopped.")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has enough; keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0  # the reader of a pipe (head, less) has enough
     except OSError as error:
         line = describe_disk_error(error)
         if line is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from .process_setting import ProcessSetting
 
 _COLLECT = 10_000, 20, 20
 """Objects and collections between collections of the heap's generations, in a settled heap."""
@@ -62,35 +63,14 @@ def settled_heap() -> Iterator[None]:
     """
     if not _frozen_for_good:
         gc.freeze()
-    _THRESHOLD.enter()
     try:
-        yield
+        with _THRESHOLD.held():
+            yield
     finally:
-        _THRESHOLD.leave()
         if not _frozen_for_good:
             gc.unfreeze()
 
 
-class _Threshold:
-    """The process's threshold, :data:`_COLLECT` while any thread is within a settled heap."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._within = 0
-        self._before = gc.get_threshold()
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._within == 0:
-                self._before = gc.get_threshold()
-                gc.set_threshold(*_COLLECT)
-            self._within += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._within -= 1
-            if self._within == 0:
-                gc.set_threshold(*self._before)
-
-
-_THRESHOLD = _Threshold()
+_THRESHOLD = ProcessSetting(
+    gc.get_threshold, lambda counts: gc.set_threshold(*counts), lambda: _COLLECT
+)

@@ -23,8 +23,8 @@ PERMUTATIONS = 9999
 SAME = 1e-9
 """Values that differ by less, relative to their size above 1, are the same but for rounding."""
 _BLOCK = 500
-_SIGNS = 1 << 17
-"""Random signs that are drawn at a time: what caches hold."""
+_SIGNS = 1 << 18
+"""Most random signs that are drawn at a time: some 17 MB."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -273,33 +273,20 @@ def sign_flip_p(differences: Sequence[float] | Floats) -> float:
     array = array[array != 0.0]  # a task without a difference has no sign to flip
     if len(array) < 2:  # a single sign is as likely up as down
         return 1.0
-    null = _flipped_sums(array)
-    observed = array.sum()
-    slack = 100 * np.finfo(np.float64).eps * abs(observed)  # equal sums in another order
-    exact = len(null) < PERMUTATIONS  # else the signs as they are count as one more pattern
-    counts = [np.sum(null <= observed + slack), np.sum(null >= observed - slack)]
-    return min(1.0, 2.0 * float((min(counts) + (not exact)) / (len(null) + (not exact))))
+    from scipy.stats import permutation_test  # slow to import
 
-
-def _flipped_sums(values: Floats) -> Floats:
-    """Return the sum of values ``[n]`` under each pattern of signs, or under random ones.
-
-    The random ones are those that scipy's ``permutation_test`` draws with ``rng=default_rng(0)``,
-    bit for bit, in a tenth of its time: it shuffles each task's pair of signs by itself.
-    """
-    n = len(values)
-    if 2**n <= PERMUTATIONS:
-        down = (np.arange(2**n)[None, :] >> np.arange(n)[:, None]) & 1
-        return np.where(down, -values[:, None], values[:, None]).sum(axis=0)
-    draw = np.random.default_rng(0).bit_generator.random_raw
-    block = 2 * max(32, _SIGNS // (2 * n))  # even: a raw number has two halves, a sign each
-    sums: list[Floats] = []
-    for _ in range(0, PERMUTATIONS, block):
-        halves = draw(block * n // 2).astype("<u8", copy=False).view("<u4").reshape(block, n)
-        signed = (2.0 * (halves & 1) - 1.0) * values
-        # task by task along the first axis: along the last one rounding would be another
-        sums.append(np.ascontiguousarray(signed.T).sum(axis=0))
-    return np.concatenate(sums)[:PERMUTATIONS]
+    # With one sample per call, `samples` permutes by changing signs. The p-value is the same in
+    # batches of any size; of 500 patterns at a time 80,000 tasks took 2.6 GB.
+    found: Any = permutation_test(
+        (array,),
+        np.sum,
+        permutation_type="samples",
+        n_resamples=PERMUTATIONS,
+        batch=max(1, min(_BLOCK, _SIGNS // len(array))),
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
 
 
 def mcnemar_p(gained: int, lost: int) -> float:

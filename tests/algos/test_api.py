@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +30,6 @@ def test_a_diagnostic_world_is_learnt_and_the_same_call_goes_on(tmp_path: Path) 
         3,
         4,
     ]
-
-
-@pytest.fixture
-def other_torch() -> Iterator[None]:
-    """What a notebook may have set for cells of its own."""
-    torch.set_default_dtype(torch.float64)
-    torch.set_default_device("meta")
-    torch.set_grad_enabled(False)
-    yield
-    torch.set_default_dtype(torch.float32)
-    torch.set_default_device(None)
-    torch.set_grad_enabled(True)
 
 
 @pytest.mark.parametrize("recipe", ["grpo", "ppo"])

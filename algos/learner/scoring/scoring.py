@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -15,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from ....agents.models.device_memory import card_share
 from ....agents.models.loading import has_bfloat16
 from ....agents.models.size import is_large
+from ....envs.utils.process_setting import ProcessSetting
 from ..attention.tree_attention import NAME, attending
 from ..batching.micro_batch import MicroBatch
 from ..settings import Precision
@@ -250,37 +250,8 @@ def quick_cpu_maths(device: torch.device) -> Iterator[None]:
     if device.type != "cpu":
         yield
         return
-    _PRECISION.enter()
-    try:
+    with _PRECISION.held():
         yield
-    finally:
-        _PRECISION.leave()
-
-
-class _Precision:
-    """The process's precision of float32 products, while any thread is within."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._within = 0
-        self._before = ""
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._within == 0:
-                quick = "medium" if _is_medium_exact() else "highest"
-                self._before = torch.get_float32_matmul_precision()
-                torch.set_float32_matmul_precision(quick)
-            self._within += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._within -= 1
-            if self._within == 0:
-                torch.set_float32_matmul_precision(self._before)
-
-
-_PRECISION = _Precision()
 
 
 @cache
@@ -294,3 +265,10 @@ def _is_medium_exact() -> bool:
     finally:
         torch.set_float32_matmul_precision(before)
     return torch.allclose(product, torch.full_like(product, 64 / 9), rtol=1e-5)
+
+
+_PRECISION = ProcessSetting(
+    torch.get_float32_matmul_precision,
+    torch.set_float32_matmul_precision,
+    lambda: "medium" if _is_medium_exact() else "highest",
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -12,19 +11,7 @@ import torch
 from turngym.agents.models.usual_torch import usual_torch
 
 
-@pytest.fixture
-def others() -> Iterator[None]:
-    """Settings that nobody has who sets none."""
-    torch.set_default_dtype(torch.float64)
-    torch.set_default_device("meta")
-    torch.set_grad_enabled(False)
-    yield
-    torch.set_default_dtype(torch.float32)
-    torch.set_default_device(None)
-    torch.set_grad_enabled(True)
-
-
-@pytest.mark.usefixtures("others")
+@pytest.mark.usefixtures("other_torch")
 def test_usual_within_and_the_caller_s_again_behind_a_fault() -> None:
     with torch.inference_mode():
         with suppress(KeyError), usual_torch():
@@ -39,7 +26,7 @@ def test_usual_within_and_the_caller_s_again_behind_a_fault() -> None:
     assert (new.dtype, new.device.type) == (torch.float64, "meta")
 
 
-@pytest.mark.usefixtures("others")
+@pytest.mark.usefixtures("other_torch")
 def test_two_threads_leave_the_process_s_type_in_any_order() -> None:
     entered, may_leave = threading.Event(), threading.Event()
 
