@@ -23,8 +23,8 @@ PERMUTATIONS = 9999
 SAME = 1e-9
 """Values that differ by less, relative to their size above 1, are the same but for rounding."""
 _BLOCK = 500
-_SIGNS = 1 << 18
-"""Most random signs that are drawn at a time: some 17 MB."""
+_SIGNS = 1 << 23
+"""Most random signs that are drawn at a time, some 550 MB: smaller batches take longer."""
 Floats = npt.NDArray[np.float64]
 
 
