@@ -12,7 +12,7 @@ from ...envs.core.errors import DataError
 from .cell import Cell, CellResult, ColumnResult, SearchResult, State
 from .jobs import Job, failed_column, failed_search, rate_row, unfinished_result
 from .layout import Layout
-from .matrix_files import check_starts
+from .matrix_files import check_columns
 from .suite import Suite
 from .train_cell import has_model, read_cost
 
@@ -22,6 +22,10 @@ OTHER_START = (
     "the starting model made here is another one than that of the results that are there (made on "
     "another machine, it may differ by rounding). Fill this on the machine that made them, copy "
     "its model from there{place}, or fill a new folder without them."
+)
+OTHER_TASKS = (
+    "its evaluation tasks are not those of the results that are there: the environment's code or "
+    "data have changed. Fill a new folder, or go back to the version that this one was begun with."
 )
 
 
@@ -61,7 +65,7 @@ class Board:
                 self.columns[name] = column
             else:  # taken over without its model, or moved here from another machine
                 self._without_model[name] = column
-        check_starts({**self.columns, **self._without_model}, self.results)
+        check_columns({**self.columns, **self._without_model}, self.results)
         if suite.lr_search is not None:
             for row, name in dict.fromkeys(self._searched(cell) for cell in self._todo):
                 search = layout.search(suite, row, name)
@@ -135,7 +139,7 @@ class Board:
         if death or column is None:
             column = failed_column(self.suite, name, "failed", death)
             column.write(self.layout.column_file(name))
-        column = self._same_start(name, column)
+        column = self._same_as_before(name, column)
         if column.state in DONE:
             self.columns[name] = column
             return []
@@ -143,14 +147,19 @@ class Board:
         self.no_start[name] = len(waiting)
         return self._without(waiting, column.state, f"no start: {column.reason}")
 
-    def _same_start(self, name: str, made: ColumnResult) -> ColumnResult:
-        """Hold the start that was made anew against the one that reused results had."""
+    def _same_as_before(self, name: str, made: ColumnResult) -> ColumnResult:
+        """Hold a column that was made anew against the one that reused results had."""
         old = self._without_model.pop(name, None)
-        if old is None or (made.state in DONE and made.start_digest == old.start_digest):
+        if old is None:
+            return made
+        others = made.has_other_tasks(old.tasks_digest)
+        if made.state in DONE and made.start_digest == old.start_digest and not others:
             return made
         old.write(self.layout.column_file(name))
         if made.state not in DONE:
             return made
+        if others:
+            return failed_column(self.suite, name, "failed", OTHER_TASKS)
         place = f" to {made.start}" if made.start else ""
         return failed_column(self.suite, name, "failed", OTHER_START.format(place=place))
 

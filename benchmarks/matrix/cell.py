@@ -189,6 +189,8 @@ class CellResult(Form):
         reason: Why there is no score, empty when finished.
         trace: Traceback of a failure.
         start_digest: Hash of the starting model.
+        tasks_digest: Hash of the evaluation tasks' ids and contents; empty in files from before
+            there was one, and where tasks have no stable form.
         used: Cost of training.
         rate: Learning rate of the policy; None where the recipe has none.
         search: Cost of the search for the rate, which all seeds of the row share; None without.
@@ -213,6 +215,7 @@ class CellResult(Form):
     reason: str = ""
     trace: str = ""
     start_digest: str = ""
+    tasks_digest: str = ""
     used: Used = Used()
     rate: float | None = None
     search: Used | None = None
@@ -295,6 +298,8 @@ class ColumnResult(Form):
         reason: Why the column has no start.
         start: Folder or name of the starting model.
         start_digest: Hash of it.
+        tasks_digest: Hash of the evaluation tasks that it and the reference players played; empty
+            likewise.
         settings: Constructor settings of the environment.
         about: How the starting model was made.
         reference: Trials of the scripted ``expert`` (where there is one), ``random`` and ``null``.
@@ -314,6 +319,7 @@ class ColumnResult(Form):
     reason: str = ""
     start: str = ""
     start_digest: str = ""
+    tasks_digest: str = ""
     settings: Mapping[str, Any] = Field(default_factory=dict)
     about: Mapping[str, Any] = Field(default_factory=dict)
     reference: Mapping[str, Tries] = Field(default_factory=dict)
@@ -323,3 +329,7 @@ class ColumnResult(Form):
     zero_shot_greedy_tries: Tries | None = None
     seconds: float = 0.0
     machine: Machine | None = None
+
+    def has_other_tasks(self, digest: str) -> bool:
+        """Return whether evaluation tasks are known not to be this column's."""
+        return bool(self.tasks_digest and digest) and self.tasks_digest != digest

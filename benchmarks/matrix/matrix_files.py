@@ -119,7 +119,7 @@ def merge_read_parts(found: Mapping[Path, MatrixFiles]) -> MatrixFiles:
     if not whole.cells:
         where = ", ".join(str(part) for part in parts)
         raise DataError(f"{where} has no result of a cell yet; fill the matrix first.")
-    check_starts(whole.columns, whole.cells)
+    check_columns(whole.columns, whole.cells)
     return whole
 
 
@@ -271,13 +271,15 @@ def merge_parts(parts: Sequence[MatrixFiles], names: Sequence[str]) -> MatrixFil
     return MatrixFiles(suite, cells, columns, searches, left_out, only).in_order()
 
 
-def check_starts(columns: Mapping[str, ColumnResult], cells: Mapping[str, CellResult]) -> None:
-    """Check that all finished cells of a column were trained from one model, the column's.
+def check_columns(columns: Mapping[str, ColumnResult], cells: Mapping[str, CellResult]) -> None:
+    """Check that all finished cells of a column have its starting model and evaluation tasks.
 
     Raises:
-        DataError: Cells of other starts, as where files of two machines were copied together.
+        DataError: Cells of other starts, as where files of two machines were copied together; cells
+            of other tasks, as where an environment has changed in between.
     """
     starts = {name: column.start_digest for name, column in columns.items()}
+    tasks = {name: column.tasks_digest for name, column in columns.items()}
     for key, cell in cells.items():
         own, name = cell.start_digest, cell.cell.column
         if own and own != (starts.get(name) or own):
@@ -288,6 +290,14 @@ def check_starts(columns: Mapping[str, ColumnResult], cells: Mapping[str, CellRe
                 "again."
             )
         starts[name] = own or starts.get(name, "")
+        played = cell.tasks_digest
+        if played and played != (tasks.get(name) or played):
+            raise DataError(
+                f"cell {key!r} was scored on other evaluation tasks ({played[:12]}) than column "
+                f"{name!r} or its other cells ({tasks[name][:12]}): the environment's code or data "
+                "were others. Remove the files of cells from one of the two, and fill them again."
+            )
+        tasks[name] = played or tasks.get(name, "")
 
 
 def _fitted(part: MatrixFiles, suite: Suite, name: str) -> MatrixFiles:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...envs.utils.disk_cache import make_folder
 from .board import DONE
+from .cell import ColumnResult
 from .layout import Layout
 from .matrix_files import MatrixFiles, read_part
 from .run import lock_folder
@@ -28,6 +29,8 @@ class Reused(NamedTuple):
         other: Finished cells that are no cells of the suite, or were computed from other settings.
         other_start: Finished cells whose starting model is another than that of the folder's
             column.
+        other_tasks: Finished cells that were scored on other evaluation tasks than the folder's
+            column, as where the environment has changed in between.
     """
 
     source: Path
@@ -35,12 +38,14 @@ class Reused(NamedTuple):
     known: int
     other: int
     other_start: int
+    other_tasks: int = 0
 
     def __str__(self) -> str:
         notes = (
             (self.known, "were there before"),
             (self.other, "belong to no cell of this suite"),
             (self.other_start, "started from another model"),
+            (self.other_tasks, "were scored on other tasks"),
         )
         more = "".join(f"; {count} {what}" for count, what in notes if count)
         return f"{self.taken} finished cells of {self.source}{more}"
@@ -81,27 +86,33 @@ def _take(suite: Suite, layout: Layout, part: MatrixFiles, source: Path) -> Reus
         old = layout.column(suite, name)
         if column.state in DONE and (old is None or old.state not in DONE):
             column.write(layout.column_file(name))
-    starts = {
-        name: column.start_digest
+    columns = {
+        name: column
         for name in part.columns
         if (column := layout.column(suite, name)) is not None and column.state in DONE
     }
     for (row, name), search in part.searches.items():
         own = part.columns.get(name)
         known = layout.search(suite, row, name)
-        same = own is not None and starts.get(name) == own.start_digest
+        same = own is not None and _is_start(columns.get(name), own.start_digest)
         if search.state in DONE and same and (known is None or known.state not in DONE):
             search.write(layout.search_file(row, name))
-    taken = known = other_start = 0
+    taken = known = other_start = other_tasks = 0
     for result in part.cells.values():
         if result.state not in DONE:
             continue
-        old = layout.cell(suite, result.cell)
+        old, column = layout.cell(suite, result.cell), columns.get(result.cell.column)
         if old is not None and old.state in DONE:
             known += 1
-        elif starts.get(result.cell.column) != result.start_digest:
+        elif not _is_start(column, result.start_digest):
             other_start += 1
+        elif column is not None and column.has_other_tasks(result.tasks_digest):
+            other_tasks += 1
         else:
             result.write(layout.cell_file(result.cell))
             taken += 1
-    return Reused(source, taken, known, part.left_out, other_start)
+    return Reused(source, taken, known, part.left_out, other_start, other_tasks)
+
+
+def _is_start(column: ColumnResult | None, digest: str) -> bool:
+    return column is not None and column.start_digest == digest

@@ -12,14 +12,14 @@ from ...algos.recipes import make_recipe
 from ...algos.runs.run_dir import read_metrics
 from ...algos.training.config import Budget, EnvConfig, TrainConfig, model_digest
 from ...algos.training.trainer import Trainer
-from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.errors import BadValueError, DataError, UnknownNameError
 from ...envs.utils.garbage_collection import settled_heap
 from .cell import Cell, CellResult, ColumnResult, Point, SearchResult, State, TrainingCurve, Used
 from .layout import Layout
 from .machine_info import this_machine
 from .measure import mean_over_budget, read_training_curve, tokens_to_threshold
 from .suite import Limits, Suite
-from .trials import evaluation_set, play_trials
+from .trials import evaluation_set, play_trials, tasks_digest
 
 
 class RefusedCellError(BadValueError):
@@ -56,8 +56,9 @@ def train_cell(
     except RefusedCellError as refusal:
         return make_result(suite, cell, "refused", str(refusal))
     with trainer, settled_heap():
-        result = trainer.run()
         what = evaluation_set(column, config.env).make()
+        tasks = _same_tasks(start, tasks_digest(what))
+        result = trainer.run()
         played = play_trials(suite, column, what, trainer.engine, trainer.renderer)
     rows = read_metrics(folder / "metrics.jsonl")
     curve = read_training(config, rows, column.measure)
@@ -65,6 +66,7 @@ def train_cell(
     return make_result(suite, cell, "finished").model_copy(
         update={
             "start_digest": start.start_digest,
+            "tasks_digest": tasks,
             "used": read_cost(rows).model_copy(update={"seconds": result.seconds}),
             "rate": config.recipe.optim.lr,
             "search": search.used if search is not None else None,
@@ -80,6 +82,22 @@ def train_cell(
             "machine": this_machine(suite.device),
         }
     )
+
+
+def _same_tasks(start: ColumnResult, tasks: str) -> str:
+    """Return the hash of a cell's evaluation tasks, after a look at those of its column.
+
+    Raises:
+        DataError: They are others: the environment's code or data have changed in between.
+    """
+    if start.has_other_tasks(tasks):
+        raise DataError(
+            f"the evaluation tasks of column {start.column!r} ({tasks[:12]}) are not those that it "
+            f"began with ({start.tasks_digest[:12]}): the environment's code or data have changed, "
+            "and cells of both cannot be compared. Fill a new folder, or go back to the version "
+            "that this one was begun with."
+        )
+    return tasks
 
 
 def has_model(start: ColumnResult) -> bool:

@@ -94,7 +94,25 @@ def test_workers_fill_a_matrix(tmp_path: Path) -> None:
     assert "Optim.lr is -1.0" in refused.reason
     column = board.columns["Bandit-v0"]
     assert column.reference["expert"].mean("solved") == 1.0
-    assert column.start_digest == board.results[suite.cells[0].key].start_digest
+    first = board.results[suite.cells[0].key]
+    assert column.start_digest == first.start_digest
+    assert column.tasks_digest
+    assert column.tasks_digest == first.tasks_digest
+
+
+def test_a_cell_is_not_computed_on_other_tasks_than_its_column(tmp_path: Path) -> None:
+    suite = tiny(("grpo",))
+    layout = started(tmp_path / "m", suite)
+    start = layout.column(suite, "Bandit-v0")
+    assert start is not None
+    changed = start.model_copy(update={"tasks_digest": "0" * 32})
+    changed.write(layout.column_file("Bandit-v0"))
+    result = filled_cell(layout, suite)
+    assert result.state == "failed"
+    assert f"({start.tasks_digest[:12]}) are not those that it began with (000000" in result.reason
+    assert result.used.tokens == 0
+    start.model_copy(update={"tasks_digest": ""}).write(layout.column_file("Bandit-v0"))
+    assert filled_cell(layout, suite).state == "finished"  # of a folder from before there was one
 
 
 def test_an_interrupted_cell_ends_in_the_same_numbers(

@@ -147,37 +147,68 @@ def test_cells_from_another_start_are_left(tmp_path: Path) -> None:
     assert "started from another model" in str(b)
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_a_packed_start_is_made_again_and_has_to_be_the_same(tmp_path: Path, same: bool) -> None:
+def test_cells_of_other_tasks_are_left(tmp_path: Path) -> None:
+    """The second folder was filled after the environment had changed."""
+    suite = first()
+    for seed, tasks in enumerate(("before", "after")):
+        layout = filled(
+            tmp_path / tasks, suite, lambda c, own=seed: returns(c) if c.seed == own else None
+        )
+        start = column(suite, "Bandit-v0").model_copy(update={"tasks_digest": tasks})
+        start.write(layout.column_file("Bandit-v0"))
+        for cell in suite.only(["env=Bandit-v0", f"seed={seed}"]):
+            made = finished(suite, cell, returns(cell)).model_copy(update={"tasks_digest": tasks})
+            made.write(layout.cell_file(cell))
+    folders = [tmp_path / "before", tmp_path / "after"]
+    before, after = reuse_results(suite, tmp_path / "new", folders)
+    assert (before.taken, after.taken, after.other_tasks) == (4, 2, 2)
+    assert "2 were scored on other tasks" in str(after)
+    with pytest.raises(DataError, match=r"other evaluation tasks \(after\).*\(before\)"):
+        read_parts(folders)
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ("", ""),
+        ("start_digest", "starting model made here is another one"),
+        ("tasks_digest", "evaluation tasks are not those of the results"),
+    ],
+)
+def test_a_packed_start_is_made_again_and_has_to_be_the_same(
+    tmp_path: Path, other: str, says: str
+) -> None:
     old = first()
-    filled(tmp_path / "old", old, returns)
+    layout = filled(tmp_path / "old", old, returns)
+    known = column(old, "Bandit-v0").model_copy(update={"tasks_digest": "tasks"})
+    known.write(layout.column_file("Bandit-v0"))
     packed = write_packed(read_parts([tmp_path / "old"]), tmp_path / "old.jsonl")
     suite = newer(old, lambda s: {"seeds": (0, 1, 2)})
     reuse_results(suite, tmp_path / "new", [packed])
     layout = Layout(tmp_path / "new")
 
     class Other(Pretender):
-        """Makes another model in the first column, where it shall not be the same."""
+        """Makes another model or other tasks in the first column, where they shall be others."""
 
         def submit(self, job: Job) -> None:
             super().submit(job)
             path = layout.column_file("Bandit-v0")
-            if not same and str(job) == "start of Bandit-v0":
-                made = json.loads(path.read_text()) | {"start_digest": "other"}
+            if other and str(job) == "start of Bandit-v0":
+                made = json.loads(path.read_text()) | {other: "other"}
                 path.write_text(json.dumps(made))
 
     worker = Other(suite, layout, lambda job: None)
     board = run_matrix(suite, tmp_path / "new", worker, Quiet())
     starts = [asked for asked in worker.asked if asked.startswith("start")]
     assert starts == ["start of Bandit-v0", "start of Password-v0"]
-    if same:
+    if not other:
         assert board.counts() == {"finished": 12}
         return
     assert board.counts() == {"finished": 10, "failed": 2}
-    assert "starting model made here is another one" in board.results["ppo--Bandit-v0--s2"].reason
+    assert says in board.results["ppo--Bandit-v0--s2"].reason
     kept = layout.column(suite, "Bandit-v0")
     assert kept is not None
-    assert kept.start_digest == ""  # the reused results' own start stays
+    assert (kept.start_digest, kept.tasks_digest) == ("", "tasks")  # of the reused results
 
 
 @pytest.mark.parametrize("change", ["gone", "another"])
