@@ -250,9 +250,11 @@ def test_permuting_trajectories_permutes_their_credit(
 @settings(max_examples=15, deadline=None)
 @given(some_walks(), st.integers(2, 9))
 def test_the_scale_of_returns_changes_scores_by_eps_alone(group: list[Walk], factor: int) -> None:
+    """With hardly any eps nothing is left: deviations within a state may be small."""
     large = [w._replace(reward=w.reward * factor) for w in group]
     for term in TERMS[:3]:  # distances ask for solved episodes, which a return of 1 names here
-        check_close(credit(walks(large), term=term), credit(walks(group), term=term))
+        scores = [credit(walks(of), term=term, eps=1e-9) for of in (large, group)]
+        check_close(*scores)
         shifted = credit(walks(large), term=term, scale="none")
         if not isinstance(term, WindowReturns):
             plain = credit(walks(group), term=term, scale="none")
@@ -261,7 +263,7 @@ def test_the_scale_of_returns_changes_scores_by_eps_alone(group: list[Walk], fac
 
 def check_close(found: Sequence[Sequence[float]], want: Sequence[Sequence[float]]) -> None:
     for one, two in zip(found, want, strict=True):
-        assert one == pytest.approx(two, rel=5e-4, abs=5e-4)  # eps counts where returns are close
+        assert one == pytest.approx(two, rel=1e-4, abs=1e-4)
 
 
 @settings(max_examples=15, deadline=None)

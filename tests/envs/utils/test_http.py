@@ -261,6 +261,7 @@ def test_keys_stay_out_of_messages_about_what_is_no_body(echo: str) -> None:
 
 
 def test_a_request_that_nobody_reads_ends() -> None:
+    http._connections.cache_clear()  # one to a server that had the port before may still be open
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
