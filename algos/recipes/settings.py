@@ -8,10 +8,10 @@ import itertools
 import re
 import types
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.core.settings import field_types
 from ..core.recipe import Recipe
 
 FIXED = frozenset({"name", "paper"})
@@ -78,7 +78,7 @@ def _parts(recipe: Recipe) -> dict[str, Any]:
 
 
 def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
-    hints = _hints(Recipe)
+    hints = field_types(Recipe)
     for name, value in parts.items():
         if name in LISTS:
             for part in value:
@@ -86,12 +86,6 @@ def _settings(parts: Mapping[str, Any]) -> Iterator[Setting]:
                     yield from _inside(Setting(f"{name}.{_word(part)}", part, type(part)))
         elif name not in FIXED and not (name in HOOKS and value is None):
             yield from _inside(Setting(name, value, hints[name]))
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    """Return the declared types of a class's fields, which take long to read out of its texts."""
-    return get_type_hints(kind)
 
 
 def setting_word(kind: str) -> str:
@@ -111,7 +105,7 @@ def _inside(setting: Setting) -> Iterator[Setting]:
         return
     if _choices(kind):
         yield setting
-    hints = _hints(type(value))
+    hints = field_types(type(value))
     for f in dataclasses.fields(value):
         yield from _inside(Setting(f"{path}.{f.name}", getattr(value, f.name), hints[f.name]))
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -104,13 +105,19 @@ def _describe(kind: Any) -> str:
     return "a list of texts" if get_args(kind)[:1] == (str,) else "a list"
 
 
+@cache
+def field_types(kind: type) -> Mapping[str, Any]:
+    """Return the declared types of a class's fields; reading them out of texts takes long."""
+    return get_type_hints(kind)
+
+
 def check_choices(settings: Any) -> None:
     """Refuse fields of a dataclass that are none of their declared choices (``Literal``).
 
     Raises:
         BadValueError: One is.
     """
-    for name, kind in get_type_hints(type(settings)).items():
+    for name, kind in field_types(type(settings)).items():
         if get_origin(kind) is Literal and getattr(settings, name) not in get_args(kind):
             known = " or ".join(repr(choice) for choice in get_args(kind))
             raise BadValueError(f"{_field(settings, name)}; expected {known}.")
@@ -122,7 +129,7 @@ def check_integers(settings: Any) -> None:
     Raises:
         BadValueError: One is.
     """
-    for name, kind in get_type_hints(type(settings)).items():
+    for name, kind in field_types(type(settings)).items():
         kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
         if int not in kinds or float in kinds:
             continue
@@ -140,7 +147,7 @@ def check_parts(settings: Any) -> None:
     Raises:
         BadValueError: One is.
     """
-    for name, kind in get_type_hints(type(settings)).items():
+    for name, kind in field_types(type(settings)).items():
         value, several = getattr(settings, name), get_origin(kind) is tuple
         optional = get_origin(kind) in (Union, UnionType)
         kinds = get_args(kind) if several or optional else (kind,)

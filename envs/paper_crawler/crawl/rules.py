@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, get_args
 
 from ...core.errors import BadValueError, UnknownNameError
-from ...core.settings import check_integer, check_number
+from ...core.settings import check_integer, check_number, field_types
 from .grammar import MoveKind, SessionKind
 
 Granularity = Literal["action", "session"]
@@ -53,7 +53,7 @@ class Rules:
     over_cap: OverCap = "ignore"
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
+        hints = field_types(type(self))
         for field in fields(self):
             value = getattr(self, field.name)
             known = get_args(hints[field.name])
