@@ -186,7 +186,8 @@ def weigh(forecast: ArmForecast | None, compared: Comparison | None) -> str:
 
     It contradicts where networks separate what tables do not, where they go the other way, or where
     they are equivalent although tables separate. Without a decision there is no contradiction, and
-    where both rows are at the floor or at the ceiling no agreement either.
+    where nothing could be decided (both rows at the floor or at the ceiling, too few seeds, or a
+    failed one) no agreement either.
     """
     if forecast is None or forecast.against is None or compared is None:
         return ""
@@ -196,7 +197,9 @@ def weigh(forecast: ArmForecast | None, compared: Comparison | None) -> str:
     can = forecast.says == "can show"
     side = "above" if forecast.against.difference > 0 else "below"
     if verdict == "not decided":
-        return f"tables can show it {side}: not decided" if can else "agrees: neither shows it"
+        if can:
+            return f"tables can show it {side}: not decided"
+        return "agrees: neither shows it" if compared.tested else f"not compared: {compared.why}"
     if verdict == "equivalent":
         return f"contradicts: tables show it {side}" if can else "agrees: equal"
     if not can:

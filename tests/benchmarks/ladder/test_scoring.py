@@ -17,6 +17,7 @@ from turngym.benchmarks.ladder.plots import draw_radars, size_curves
 from turngym.benchmarks.ladder.report import ORACLE_FILE, write_ladder
 from turngym.benchmarks.ladder.scoring import FamilyScore, score_ladder, weigh
 from turngym.benchmarks.matrix.cell import Cell
+from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.results import Results
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import BadValueError
@@ -178,6 +179,25 @@ def test_networks_are_held_against_tables(
     assert row.meets == says
     assert row.contradicts == says.startswith("contradicts")
     assert weigh(None, row.middle) == ""
+
+
+@pytest.mark.parametrize(("seeds", "lost"), [(2, ()), (6, (5,))])
+def test_tables_that_show_nothing_do_not_agree_with_what_was_not_tested(
+    tmp_path: Path, seeds: int, lost: tuple[int, ...]
+) -> None:
+    """Two seeds, or a row that diverged 40 points ahead, were said to agree with equal tables."""
+    suite = small_ladder("Lottery", rows=("grpo", "treegrpo"))
+    suite = suite.model_copy(update={"seeds": tuple(range(seeds))})
+    fill_ladder(tmp_path, suite, lambda row, _: (0.9 if row == "treegrpo" else 0.5, 0.9))
+    for seed in lost:
+        cell = Cell(recipe="treegrpo", column="Lottery-0.8", seed=seed)
+        made = make_result(suite, cell, "failed", "diverged")
+        made.write(Layout(tmp_path).cell_file(cell))
+    row = score_ladder(Results.read(tmp_path), made_oracle(0.0), "grpo")[0].row("treegrpo")
+    assert row is not None
+    assert row.middle is not None
+    assert row.middle.verdict == "not decided"
+    assert row.meets == f"not compared: {row.middle.why}"
 
 
 def test_curves_have_the_sizes_as_marks(scores: list[FamilyScore]) -> None:
