@@ -52,7 +52,8 @@ class Ranking:
         ranks: One per competing row.
         yardsticks: The A/A rows, which do not compete.
         left_out: Rows with too few scores to be compared, each with the reason.
-        level: Rows that are at the same end of the measure as the first one in every column.
+        level: Rows that are at the same end of the measure as the first one in every column, or
+            behind it by less than the least difference that matters.
     """
 
     envs: list[str]
@@ -67,8 +68,8 @@ class Ranking:
         """Return the row whose interval lies above those of all others; None of a tie.
 
         Overlapping intervals are no proof that rows are equal, but nothing for a headline either.
-        Nor are fewer seeds than a verdict takes, or a row that is at the same end of the measure:
-        the headline says no more than the verdicts below it.
+        Nor are fewer seeds than a verdict takes, or a row that is at the same end of the measure
+        or too close to matter: the headline says no more than the verdicts below it.
         """
         if len(self.ranks) < 2 or (low := self.ranks[0].area.low95) is None:
             return None
@@ -124,7 +125,12 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
     ranks = {row: _rank(results, row, envs, values[row], found.get(row)) for row in values}
     ordered = sorted(recipes, key=lambda row: (-ranks[row].area.mean, row))
     left_out = {row: _why_left_out(results, row) for row in results.recipes if row not in ranks}
-    level = {row for row in ordered[1:] if _describe_ends(results, envs, ordered[0], row)}
+    level = {
+        row
+        for row in ordered[1:]
+        if ranks[ordered[0]].area.mean - ranks[row].area.mean < results.suite.min_effect
+        or _describe_ends(results, envs, ordered[0], row)
+    }
     return Ranking(
         envs=envs,
         baseline=known,

@@ -335,6 +335,17 @@ def test_a_tie_has_no_leader() -> None:
     assert leader(rank("a", 0.6, 0.7, n=4), rank("b", 0.4, 0.5, n=4)) is None  # decide nothing
 
 
+def test_a_lead_too_small_to_matter_leaves_no_leader(tmp_path: Path) -> None:
+    """The headline named a leader of whom the verdict said that the difference does not matter."""
+    suite = tiny(seeds=range(5), trials=1, min_effect=0.2)
+    solved = {"ppo": 4, "grpo": 3}  # areas of 5/8 and 15/32
+    filled(tmp_path, suite, lambda cell: [[float(i < solved[cell.recipe]) for i in range(4)]])
+    found = rank_recipes(Results.read(tmp_path), "grpo")
+    assert found.ranks[0].against is not None
+    assert found.ranks[0].against.verdict == "not decided"
+    assert found.leader is None
+
+
 def test_a_row_at_the_leaders_end_of_the_measure_leaves_no_leader(tmp_path: Path) -> None:
     """The headline named a leader where every verdict below it said that nothing was compared."""
     seeded(tmp_path, [4] * 5, [3] * 5)  # areas of 5/8 and 15/32, no deviation
