@@ -95,6 +95,7 @@ def gather(results: Results, oracle: Oracle | None, baseline: str) -> dict[str, 
     plots: dict[str, Plot | None] = {
         score.family.name: size_curves(score, palettes[score.family.name]) for score in scores
     }
+    foretold = {score.forecast.baseline for score in scores if score.forecast is not None}
     return {
         "suite": results.suite,
         "suite_word": results.suite.name if results.suite.name in SUITES else "SUITE.json",
@@ -109,6 +110,8 @@ def gather(results: Results, oracle: Oracle | None, baseline: str) -> dict[str, 
         "baseline": baseline,
         "oracle": oracle,
         "oracle_effect": MIN_EFFECT,
+        "oracle_baselines": sorted(foretold) or [baseline],
+        "oracle_apart": bool(foretold - {baseline}),
         "finished": sum(r.state == "finished" for r in results.cells.values()),
         "wanted": len(results.suite.cells),
         "contradictions": [(s, row) for s in scores for row in s.rows if row.contradicts],

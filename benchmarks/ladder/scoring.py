@@ -67,7 +67,8 @@ class RowScore:
         middle: Comparison of the middle size's areas with the baseline's; None for the baseline
             itself, or where runs are missing.
         equal: The same in the control, with equivalence as a possible verdict.
-        forecast: What the oracle saw of the row at the middle size; None where it was not played.
+        forecast: What the oracle saw of the row at the middle size; None where it was not played,
+            or where the oracle compares with another baseline.
         meets: How the networks and the oracle go together, in words; empty where either is missing.
     """
 
@@ -164,7 +165,8 @@ def score_family(
     for label in order:
         rungs = tuple(_rung(results, family, label, size) for size in sizes)
         passed = [size for size, rung in zip(sizes, rungs, strict=True) if rung.passed]
-        seen = forecast.find(label, family.column(middle)) if forecast else None
+        told = forecast is not None and forecast.baseline == baseline
+        seen = forecast.find(label, family.column(middle)) if forecast and told else None
         compared = at_middle.get(label)
         rows.append(
             RowScore(

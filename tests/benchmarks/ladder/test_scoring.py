@@ -200,6 +200,23 @@ def test_tables_that_show_nothing_do_not_agree_with_what_was_not_tested(
     assert row.meets == f"not compared: {row.middle.why}"
 
 
+def test_tables_against_another_baseline_are_not_held_against_networks(folder: Path) -> None:
+    """Trees minus SPO was said to agree with what the tables show of trees minus GRPO."""
+    made = made_oracle(0.1)
+    found = score_ladder(Results.read(folder), made, "spo")[0].row("treegrpo")
+    assert found is not None
+    assert found.middle is not None
+    assert found.middle.other == "spo"
+    assert found.meets == ""
+    made.write(folder / ORACLE_FILE)
+    html, md = (p.read_text(encoding="utf-8") for p in write_ladder([folder], baseline="spo"))
+    for text in (html, md):
+        assert "The tables are compared with grpo, the networks here with spo" in text
+        assert "agrees: above" not in text
+    assert "differs from grpo's by" in html
+    assert "<b>–</b><span>contradictions" in html
+
+
 def test_curves_have_the_sizes_as_marks(scores: list[FamilyScore]) -> None:
     made = size_curves(scores[0], {"grpo": 1})
     assert made is not None
