@@ -486,7 +486,7 @@ def _ladder_line(
     again = row.label in score.yardsticks
     return Line(
         label=row.label,
-        other=score.baseline,
+        other=score.baseline if compared is None else compared.other,
         verdict="not decided" if compared is None else compared.verdict,
         test=None if compared is None else compared.test,
         adjusted=None if compared is None else compared.adjusted,

@@ -249,20 +249,22 @@ def compare_rows(
 ) -> dict[str, Comparison]:
     """Compare the areas of all rows with the baseline's in a column, with Holm over the rows.
 
-    An A/A row is no part of the correction. Rows with too few seeds for a test are left out.
+    An A/A row is compared with the row that it repeats and is no part of the correction. Rows with
+    too few seeds for a test are left out.
     """
     suite = results.suite
-    base = _areas(results.runs(baseline, column))
     edges = column_edges()[column]
     families: dict[str, dict[str, Contrast | None]] = {}
     for label in labels:
         again = label in suite.yardsticks
-        own = _areas(results.runs(label, column))
-        lost = describe_lost({row: results.states(row, column) for row in (label, baseline)})
+        other = suite.yardsticks.get(label, baseline)
+        own, base = (_areas(results.runs(row, column)) for row in (label, other))
+        lost = describe_lost({row: results.states(row, column) for row in (label, other)})
         contrast = compare_areas(suite, own, base, edges, paired=not again, lost=lost)
         if label != baseline and contrast is not None:
             families.setdefault(label if again else baseline, {})[label] = contrast
     found = {}
-    for tests in families.values():
-        found |= decide_family(suite, tests, baseline, min_effect=min_effect)
+    for name, tests in families.items():
+        other = suite.yardsticks.get(name, baseline)
+        found |= decide_family(suite, tests, other, min_effect=min_effect)
     return found

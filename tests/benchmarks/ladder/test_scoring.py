@@ -217,6 +217,18 @@ def test_tables_against_another_baseline_are_not_held_against_networks(folder: P
     assert "<b>–</b><span>contradictions" in html
 
 
+def test_an_a_a_row_is_compared_with_its_twin_whatever_the_baseline(folder: Path) -> None:
+    """Against SPO, GRPO again was called above: of rows that chance alone tells apart."""
+    found = score_ladder(Results.read(folder), None, "spo")[0].row("grpo again")
+    assert found is not None
+    assert found.middle is not None
+    assert found.equal is not None
+    assert (found.middle.other, found.equal.other) == ("grpo", "grpo")
+    assert found.middle.verdict == "equivalent"
+    for page in write_ladder([folder], baseline="spo"):
+        assert "A/A of grpo" in page.read_text(encoding="utf-8")
+
+
 def test_curves_have_the_sizes_as_marks(scores: list[FamilyScore]) -> None:
     made = size_curves(scores[0], {"grpo": 1})
     assert made is not None
