@@ -138,11 +138,29 @@ class Layout:
     def column(self, suite: Suite, column: str) -> ColumnResult | None:
         """Read the start of a column; None if there is no file.
 
+        One from before columns had a hash of their evaluation tasks has that of its cells.
+
         Raises:
             DataError: The file is damaged.
             BadValueError: It belongs to another suite.
         """
-        return self._read(ColumnResult, self.column_file(column), suite.column_digest(column))
+        found = self._read(ColumnResult, self.column_file(column), suite.column_digest(column))
+        if found is None or found.state != "finished" or found.tasks_digest:
+            return found
+        return found.model_copy(update={"tasks_digest": self._played_tasks(suite, column)})
+
+    def _played_tasks(self, suite: Suite, column: str) -> str:
+        """Hash of the evaluation tasks of a column's first cell that has one."""
+        for cell in suite.cells:
+            if cell.column != column:
+                continue
+            try:
+                found = self.cell(suite, cell)
+            except (DataError, BadValueError):
+                continue  # told where the cell itself is asked for
+            if found is not None and found.tasks_digest:
+                return found.tasks_digest
+        return ""
 
     def search(self, suite: Suite, recipe: str, column: str) -> SearchResult | None:
         """Read the learning rate of a row in a column; None if there is no file.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.tiny_matrix import Quiet, tiny
+from helpers.tiny_matrix import Quiet, finished, tiny
 
 from turngym.algos.recipes import make_recipe
 from turngym.algos.runs.run_dir import read_json, read_metrics
@@ -112,7 +112,25 @@ def test_a_cell_is_not_computed_on_other_tasks_than_its_column(tmp_path: Path) -
     assert f"({start.tasks_digest[:12]}) are not those that it began with (000000" in result.reason
     assert result.used.tokens == 0
     start.model_copy(update={"tasks_digest": ""}).write(layout.column_file("Bandit-v0"))
-    assert filled_cell(layout, suite).state == "finished"  # of a folder from before there was one
+    first = filled_cell(layout, suite)
+    assert first.state == "finished"  # of a folder from before there was one
+
+
+def test_a_folder_from_before_keeps_the_tasks_of_its_first_new_cell(tmp_path: Path) -> None:
+    """Its column has no hash of tasks, so that a change in between was seen by the report alone."""
+    suite = tiny(("grpo",), seeds=(0, 1))
+    layout = started(tmp_path / "m", suite)
+    start = layout.column(suite, "Bandit-v0")
+    assert start is not None
+    start.model_copy(update={"tasks_digest": ""}).write(layout.column_file("Bandit-v0"))
+    first, second = suite.cells
+    old = finished(suite, first, [[1.0] * 4] * 2).model_copy(update={"tasks_digest": "0" * 32})
+    old.write(layout.cell_file(first))
+    job = Job(out=str(layout.root), column="Bandit-v0", cell=second)
+    assert perform(job) == "failed"
+    result = layout.cell(suite, second)
+    assert result is not None
+    assert "are not those that it began with (000000" in result.reason
 
 
 def test_an_interrupted_cell_ends_in_the_same_numbers(
