@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -107,7 +107,7 @@ class Comparison(Form):
         doubts: Where a study of its own is of something else than the column it is set beside.
     """
 
-    format: int = 1
+    format: Literal[1] = 1
     suite: str
     suite_digest: str
     cells: list[CreditCell]

@@ -13,7 +13,6 @@ from ..matrix.report import TEMPLATES as SHARED
 from ..matrix.report import write_pages
 from .metrics import MIN_RELIABILITY
 
-FORMAT = 1
 FILE = "credit.json"
 TEMPLATES = Path(__file__).parent / "templates"
 PAGES = {"credit.html": "credit.html.j2", "credit.md": "credit.md.j2"}
@@ -125,7 +124,7 @@ class CreditReport(Form):
         place: The column of a matrix that was measured; None for a study of its own.
     """
 
-    format: int = FORMAT
+    format: Literal[1] = 1
     env_id: str
     env_settings: dict[str, str]
     model: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from helpers.tiny_matrix import column, filled, tiny
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.microscope.against import (
+    Comparison,
     CreditCell,
     area_reliability,
     compare_reports,
@@ -122,6 +124,22 @@ def test_only_what_a_row_has_can_be_too_noisy(matrix: Path, tmp_path: Path) -> N
         row.measures["reliability"] = row.measures["reference_reliability"] = Value(value=0.3)
     found = read_cells(str(matrix), write(tmp_path, [unsure]))
     assert [cell.noisy for cell in found] == [["cosine_batch"]] * len(RECIPES)
+
+
+@pytest.mark.parametrize("kind", [CreditReport, Comparison])
+def test_a_record_of_another_format_is_refused(
+    matrix: Path, tmp_path: Path, kind: type[CreditReport | Comparison]
+) -> None:
+    paths = write(tmp_path, [report("Bandit-v0", dict(zip(RECIPES, (0.1, 0.2, 0.3), strict=True)))])
+    record: CreditReport | Comparison = compare_reports(str(matrix), paths)
+    if kind is CreditReport:
+        record = CreditReport.read(Path(paths[0]) / "credit.json")
+    file = tmp_path / "record.json"
+    record.write(file)
+    assert kind.read(file) == record
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 2}))
+    with pytest.raises(DataError, match="format: Input should be 1"):
+        kind.read(file)
 
 
 @pytest.mark.parametrize(
