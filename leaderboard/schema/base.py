@@ -12,6 +12,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ...envs.core.errors import BadValueError, DataError
 from ...envs.utils.disk_errors import whole_file
 
+_HINTS = {
+    "json_invalid": "; it was cut or damaged",
+    "extra_forbidden": ": a misspelt field, or one of a newer turngym",
+}
 F = TypeVar("F", bound="Form")
 OnProgress = Callable[[int, int], None]
 """Called with the number of finished items and of all."""
@@ -79,6 +83,6 @@ def make_form(kind: type[F], where: str, **fields: Any) -> F:
 def _first(error: ValidationError, kind: type[BaseModel]) -> tuple[str, str, Any]:
     """Return the field, message and input of the first validation error."""
     first = error.errors(include_url=False)[0]
-    hint = "; it was cut or damaged" if first["type"] == "json_invalid" else ""
+    hint = _HINTS.get(first["type"], "")
     where = ".".join(map(str, first["loc"])) or kind.__name__
     return where, first["msg"] + hint, first["input"]

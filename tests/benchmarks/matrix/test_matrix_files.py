@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,11 @@ def test_paths_are_hidden_and_nothing_else() -> None:
     assert hide_paths("see /a/b/c.py, https://x.org/a/b and 1/2") == (
         "see c.py, https://x.org/a/b and 1/2"
     )
+
+
+def test_a_field_of_a_newer_version_is_told_as_one(tmp_path: Path) -> None:
+    suite = matrix(tmp_path)
+    path = Layout(tmp_path).cell_file(suite.cells[0])
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"luck": 1}))
+    with pytest.raises(DataError, match=r"luck: .*: a misspelt field, or one of a newer turngym"):
+        read_parts([tmp_path])
