@@ -23,6 +23,7 @@ from ....agents.drrn.memory import ReplayMemory, Transition
 from ....agents.drrn.network import DrrnNetwork
 from ....agents.drrn.policy import EpisodeReader, choose
 from ....agents.drrn.settings import DrrnSettings, DrrnTraining
+from ....agents.models.usual_torch import usual_torch
 from ....agents.scripted import text_env
 from ....envs import fork
 
@@ -77,6 +78,7 @@ class _Slot:
         return transition, total
 
 
+@usual_torch()
 def train_drrn(
     env: gym.Env[Any, Any],
     settings: DrrnSettings,

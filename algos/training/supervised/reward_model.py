@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional
 
 from ....agents.models.lora import with_lora
+from ....agents.models.usual_torch import usual_torch
 from ....agents.planning.records import Pair
 from ....agents.planning.reward_model import RewardModel
 from ....agents.planning.settings import ARMAP_LORA, RewardTraining
@@ -41,6 +42,7 @@ def pair_loss(better: torch.Tensor, worse: torch.Tensor) -> PairLoss:
     return PairLoss(ranking, (better + worse).mean().abs())
 
 
+@usual_torch()
 def train_reward_model(
     reward: RewardModel,
     pairs: Sequence[Pair],

@@ -17,6 +17,7 @@ from ....agents.models.loading import check_match, context_limit
 from ....agents.models.progress_bars import without_progress_bars
 from ....agents.models.random_init import BlankSettings, blank_decoder
 from ....agents.models.tokenizer import train_tokenizer
+from ....agents.models.usual_torch import usual_torch
 from ....agents.paper_selector.decision import Decision, decision_of
 from ....agents.paper_selector.examples import SelectorRow
 from ....agents.paper_selector.model import Questions
@@ -95,6 +96,7 @@ def small_model(rows: Sequence[SelectorRow], shape: BlankSettings = MICRO_SHAPE)
     return blank_decoder(tokenizer, shape), tokenizer
 
 
+@usual_torch()
 def train_selector(
     model: Any,
     tokenizer: Any,
