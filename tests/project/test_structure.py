@@ -9,9 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[2]
 MAY_IMPORT = {
@@ -375,6 +377,20 @@ def test_constraints_pin_exact_versions() -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert pins
     assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9.]+", pin) for pin in pins)
+
+
+def test_pinned_packages_run_on_the_least_python() -> None:
+    """A set-up with Python 3.11.2, that of a stable Debian, ended at a pin for 3.11.5."""
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    least = about["requires-python"].removeprefix(">=") + ".0"
+    names = re.findall(r"^([\w.\-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    asked = {
+        found.name.replace("_", "-").lower(): SpecifierSet(found.metadata["Requires-Python"] or "")
+        for found in metadata.distributions()
+    }
+    pinned = [name for name in names if name.lower() in asked]
+    assert len(pinned) > 40
+    assert [name for name in pinned if not asked[name.lower()].contains(least)] == []
 
 
 def test_hashed_constraints_have_the_same_versions() -> None:
