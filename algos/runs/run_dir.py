@@ -2,7 +2,8 @@
 
 =====================  =========================================================================
 ``config.json``        the resolved configuration; a run with another one is refused
-``versions.json``      one entry per start: packages, git commit, platform
+``versions.json``      one entry per start: packages, git commit, platform, plugins, hashes of the
+                       user's own classes and of some tasks of each evaluation set
 ``lock``               held while a process works here; freed by the system when it dies
 ``metrics.jsonl``      one JSON object per line, keys as in ``algos/runs/metrics.py``
 ``tensorboard/``       the same as TensorBoard events

@@ -8,9 +8,12 @@
 ``searches/ROW--COLUMN.json``  learning rate of a row in a column
 ``cells/CELL.json``            result of a cell
 ``runs/CELL/``                 its run directory, from which an interrupted cell resumes
+``runs/search/CELL--lrRATE/``  those of a search's trials
 ``logs/``                      output of the workers
 ``report.html, report.md``     the report
 =============================  ====================================================================
+
+`docs/file-formats.md` says what is in each.
 """
 
 from __future__ import annotations
