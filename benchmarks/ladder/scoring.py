@@ -165,8 +165,8 @@ def score_family(
     for label in order:
         rungs = tuple(_rung(results, family, label, size) for size in sizes)
         passed = [size for size, rung in zip(sizes, rungs, strict=True) if rung.passed]
-        told = forecast is not None and forecast.baseline == baseline
-        seen = forecast.find(label, family.column(middle)) if forecast and told else None
+        usable = forecast is not None and forecast.baseline == baseline
+        seen = forecast.find(label, family.column(middle)) if forecast and usable else None
         compared = at_middle.get(label)
         rows.append(
             RowScore(
