@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from ...envs.utils.statistics import pass_all, pass_at
 from .cell import CellResult, Used
 from .comparison import Comparison, Contrast, compare_areas, decide_family, describe_lost
 from .results import Results, Spread, over_seeds
+
+_WITHOUT = {"waiting": "have no result", "running": "have no result"}
+"""Words for the states of seeds that are not there yet."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Ranking:
         left_out: Rows with too few scores to be compared, each with the reason.
         level: Rows that are at the same end of the measure as the first one in every column, or
             behind it by less than the least difference that matters.
+        missing: Columns that are not in the mean, each with what keeps it out.
     """
 
     envs: list[str]
@@ -62,6 +67,7 @@ class Ranking:
     yardsticks: list[Rank]
     left_out: dict[str, str]
     level: frozenset[str] = frozenset()
+    missing: dict[str, str] = field(default_factory=dict)
 
     @property
     def leader(self) -> Rank | None:
@@ -131,6 +137,7 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
         if ranks[ordered[0]].area.mean - ranks[row].area.mean < results.suite.min_effect
         or _describe_ends(results, envs, ordered[0], row)
     }
+    rows = recipes or [row for row in results.recipes if row not in apart]
     return Ranking(
         envs=envs,
         baseline=known,
@@ -138,6 +145,11 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
         yardsticks=[ranks[row] for row in again],
         left_out=left_out,
         level=frozenset(level),
+        missing={
+            column: _why_missing(results, rows, column)
+            for column in results.envs
+            if column not in envs
+        },
     )
 
 
@@ -285,6 +297,22 @@ def _why_left_out(results: Results, recipe: str) -> str:
     if all(run.area is None for run in runs):
         return "trained on the expert's episodes, so there is no success of its own in training"
     return "no column that it finished in common with the others"
+
+
+def _why_missing(results: Results, recipes: Sequence[str], column: str) -> str:
+    """Return what keeps a column out of the ranking: its scale, or seeds of rows, in words."""
+    if results.measure_scale(column) is None:
+        measure = results.suite.column(column).measure
+        return f"no scale: there is no expert above the random player in {measure}"
+    rows: dict[str, list[str]] = {}
+    for recipe in recipes:
+        states = results.states(recipe, column)
+        counts = Counter(_WITHOUT.get(state, state) for state in states if state != "finished")
+        counts["have no area"] = states.count("finished") - len(results.areas(recipe, column))
+        if counts := +counts:
+            parts = [f"{count} of {len(states)} seeds {what}" for what, count in counts.items()]
+            rows.setdefault(", ".join(parts), []).append(recipe)
+    return "; ".join(f"{', '.join(names)}: {words}" for words, names in rows.items())
 
 
 def _passed(

@@ -201,7 +201,12 @@ def test_a_world_that_one_recipe_lacks_is_not_compared(tmp_path: Path) -> None:
 
     filled(tmp_path, suite, returns)
     found = Results.read(tmp_path)
-    assert rank_recipes(found, "grpo").envs == ["Bandit-v0"]
+    ranking = rank_recipes(found, "grpo")
+    assert ranking.envs == ["Bandit-v0"]
+    assert ranking.missing == {"Password-v0": "ppo: 1 of 1 seeds failed"}
+    for page in write_report([tmp_path]):  # a mean without the column where a row broke says so
+        said = page.read_text().split("not in this mean")[1]
+        assert "Password-v0 (ppo: 1 of 1 seeds failed)" in said[:90]
     place = found.place("ppo", "Password-v0")
     assert (place.state, place.reason, place.sampled, place.area) == ("failed", "a bug", None, None)
 
