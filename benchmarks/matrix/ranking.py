@@ -157,12 +157,15 @@ def compare_by_column(results: Results, baseline: str) -> dict[tuple[str, str], 
     """Compare every row with the baseline in every column.
 
     Holm's correction is over all comparisons together; A/A rows are compared with the row that they
-    repeat and are not part of it. Fields without an area are left out.
+    repeat and are not part of it. Fields without an area are left out, and columns without a scale:
+    what matters is given in points of one, and which side is the better one is not known.
     """
     apart = results.suite.yardsticks
     tests: dict[tuple[str, str], Contrast | None] = {}
     found: dict[tuple[str, str], Comparison] = {}
     for column in results.envs:
+        if results.measure_scale(column) is None:
+            continue
         for row in results.recipes:
             other = apart.get(row, baseline)
             ours, theirs = results.areas(row, column), results.areas(other, column)

@@ -104,6 +104,7 @@ class ColumnTable:
         name: Name of the column.
         measure: Its measure.
         threshold: Threshold of the measure; None for none.
+        scaled: Whether the measure has a scale; else no rows are compared.
         start: Success of the starting model, sampled and greedy; None where it is not known.
         zero_shot: The same of the model before its warm start; empty where it has none.
         rows: Fields and comparisons.
@@ -114,6 +115,7 @@ class ColumnTable:
     name: str
     measure: str
     threshold: float | None
+    scaled: bool
     start: tuple[float | None, float | None]
     zero_shot: list[float | None]
     rows: list[tuple[Place, Comparison | None]]
@@ -261,6 +263,16 @@ def interval(value: Spread | None, places: int = 1) -> str:
     return f"{100 * value.mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
 
 
+def area(place: Place) -> str:
+    """Format a field's area likewise, of a measure without a scale in its own unit."""
+    value = place.area
+    if place.scaled or value is None:
+        return interval(value)
+    if value.low95 is None or value.high95 is None:
+        return short(value.mean)
+    return f"{short(value.mean)} ({short(value.low95)} to {short(value.high95)})"
+
+
 def signed(value: float | None, places: int = 1) -> str:
     """Format a difference of shares in points, with its sign."""
     return "–" if value is None else f"{100 * value:+.{places}f}"
@@ -376,6 +388,8 @@ def _shade(
         text = f"{100 * value:+.0f}{MARKS.get(found.verdict, '')}"
         summary = f"{difference(found)} against {found.other}: {found.verdict}, {found.why}"
         return Shade(place, text, strength, f"{where}: {summary}")
+    if name == "area" and not place.scaled:
+        return Shade(place, short(value), 0.0, f"{where}: {area(place)}, no scale")
     spread = getattr(place, name)
     text = f"{100 * value:+.0f}" if name in SIGNED else f"{100 * value:.0f}"
     label = f"{where}: {interval(spread)}, {spread.n} seed{'s' if spread.n != 1 else ''}"
@@ -397,6 +411,7 @@ def _column_table(
         name=column,
         measure=about.measure,
         threshold=about.threshold,
+        scaled=results.measure_scale(column) is not None,
         start=(before[0], before[1]),
         zero_shot=zero_shot,
         rows=[(place, comparison) for place, comparison in rows if place.runs],
@@ -425,7 +440,8 @@ def _env_plots(results: Results, palette: dict[str, int]) -> list[Plot]:
         if lines:
             about = results.suite.column(column)
             labels = (column, about.measure, "sampled tokens")
-            made.append(plot(lines, palette, about.limits.tokens, labels, percent=True))
+            scaled = results.measure_scale(column) is not None
+            made.append(plot(lines, palette, about.limits.tokens, labels, percent=scaled))
     return made
 
 
@@ -489,6 +505,7 @@ FILTERS = {
     "short": short,
     "percent": percent,
     "interval": interval,
+    "area": area,
     "cell": one_line,
     "words": split_words,
     "p": format_p,

@@ -82,6 +82,7 @@ class Place:
         sharpening: Gain of the sampled success over the start less that of the greedy success.
         to_threshold: Tokens to the column's threshold of each seed; None of those that missed it.
         rates: The learning rates of the seeds, each once.
+        scaled: Whether the measure has a scale; else areas are in its own unit.
     """
 
     recipe: str
@@ -96,6 +97,7 @@ class Place:
     sharpening: Spread | None
     to_threshold: tuple[int | None, ...]
     rates: tuple[float, ...]
+    scaled: bool = True
 
     @property
     def missing(self) -> str:
@@ -269,6 +271,7 @@ class Results:
             runs=tuple(runs),
             reason=reasons[0] if reasons else "",
             area=over_seeds(list(self.areas(recipe, column).values())),
+            scaled=self.measure_scale(column) is not None,
             sampled=share(lambda run: run.sampled),
             greedy=share(lambda run: run.greedy),
             normalised=spread(normalised),

@@ -175,6 +175,29 @@ def test_another_measure_is_put_on_the_scale_of_its_players(tmp_path: Path) -> N
     assert known == (pytest.approx(0.1), pytest.approx(1.1))
 
 
+def test_rows_are_not_compared_by_a_measure_without_a_scale(tmp_path: Path) -> None:
+    suite = tiny(seeds=range(5), trials=1)
+    turns = suite.envs[0].model_copy(update={"measure": "turns"})
+    suite = suite.model_copy(update={"envs": (turns,)})
+    takes = {"grpo": 4.0, "ppo": 6.0}
+    layout = filled(tmp_path, suite, lambda cell: [[takes[cell.recipe] + cell.seed / 100] * 4])
+    start = layout.column(suite, "Bandit-v0")
+    assert start is not None
+    measured = {  # the expert takes fewer turns than the random player
+        name: tried.model_copy(update={"measured": [[value] * 4]})
+        for (name, tried), value in zip(start.reference.items(), (3.0, 10.0), strict=True)
+    }
+    start.model_copy(update={"reference": measured}).write(layout.column_file("Bandit-v0"))
+    found = Results.read(tmp_path)
+    assert compare_by_column(found, "grpo") == {}  # more turns are not "above"
+    assert rank_recipes(found, "grpo").missing.keys() == {"Bandit-v0"}
+    page, text = (path.read_text() for path in write_report([tmp_path]))
+    for said in (page, text):
+        assert "no rows are compared" in said
+        assert "2.51 (2.5" in said  # turns, and not points: 5/8 of 4.02
+        assert "251." not in said
+
+
 def test_sharpening_is_what_greedy_decoding_did_not_gain(tmp_path: Path) -> None:
     suite = tiny(("grpo",), trials=1)
     row = [[1.0, 1.0, 1.0, 0.0]]
