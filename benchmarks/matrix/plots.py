@@ -46,7 +46,8 @@ class Plot:
         title: Above it.
         note: Below the title, small.
         x_label: What the horizontal axis counts.
-        lines: Grey ones first, so that coloured ones lie above.
+        lines: Grey ones first, so that coloured ones lie above; then the solid one, which would
+            hide an equal line of dashes.
         x_ticks: Marks below.
         y_ticks: Marks at the left.
         bands: Whether bands are drawn for coloured lines.
@@ -108,7 +109,7 @@ def plot(
         return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     drawn = [_drawn(line, palette.get(line.recipe, 0), x, y) for line in lines]
-    drawn.sort(key=lambda line: -line.colour if line.colour else -99)
+    drawn.sort(key=lambda line: line.colour)
     title, note, x_label = labels
     return Plot(
         title=title,
@@ -133,8 +134,8 @@ def nice_ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 def short(number: float) -> str:
     """Format ``80000`` as ``80k``."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= size:
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= 0.9995 * size:  # 999,900 is 1M, and not 1e+03k
             return f"{number / size:.3g}{letter}"
     return f"{number:.3g}"
 

@@ -345,6 +345,13 @@ def test_ticks_enclose_and_are_round() -> None:
     assert nice_ticks(-0.3, 0.9) == [-0.5, 0.0, 0.5, 1.0]
     assert nice_ticks(3.0, 3.0)[0] < 3.0 < nice_ticks(3.0, 3.0)[-1]
     assert [short(n) for n in (0, 950, 80_000, 1_250_000)] == ["0", "950", "80k", "1.25M"]
+    assert [short(n) for n in (999.7, 999_900, 7e12)] == ["1k", "1M", "7T"]
+
+
+def test_a_solid_line_does_not_hide_an_equal_one_of_dashes() -> None:
+    lines = [Line(row, [0.0, 1.0], [0.2, 0.6], [], []) for row in ("grpo", "ppo", "rloo")]
+    drawn = plot(lines, {"grpo": 1, "ppo": 2}, 100.0, ("", "", "")).lines
+    assert [line.recipe for line in drawn] == ["rloo", "grpo", "ppo"]
 
 
 def test_a_tie_has_no_leader() -> None:
