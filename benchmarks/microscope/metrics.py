@@ -133,6 +133,7 @@ def group_sums(table: TurnTable, groups: int) -> dict[str, Doubles]:
         "rank",
         "halves",
         "constant",
+        "flat",
         "cos turn",
         "state rank",
         "state cells",
@@ -145,6 +146,7 @@ def group_sums(table: TurnTable, groups: int) -> dict[str, Doubles]:
         if len(rows) > 1:  # one turn has no order
             sums["ordered"][g] = 1.0
             sums["constant"][g] = float(np.ptp(_places(c[rows])) == 0)
+            sums["flat"][g] = float(np.ptp(_places(a[rows])) == 0)
         sums["cos turn"][g] = cosine(ct[rows], at[rows])
         for state, members in _cells(table.state[rows]):
             inside = rows[members]
@@ -197,6 +199,7 @@ TURN_MEASURES: Mapping[str, Callable[[Weighted], Doubles]] = {
     "reliability": _reliability,
     "rank_in_state": lambda of: _share(of("state rank"), of("state cells")),
     "constant_groups": lambda of: _share(of("constant"), of("ordered")),
+    "flat_groups": lambda of: _share(of("flat"), of("ordered")),
     "sign_low": lambda of: _sign(of)[0],
     "sign_high": lambda of: _sign(of)[1],
     "explained": lambda of: _share(of("c.h1") * of("c.h2"), of("c.c") * of("h1.h2")),

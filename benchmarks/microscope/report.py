@@ -420,8 +420,16 @@ def say_doubts(report: CreditReport) -> list[str]:
             continue  # groups of one turn: there is nothing to rank
         if found is None or found.value < MIN_RELIABILITY:
             how = "not reliable" if found is None else f"{found.value:z.2f} reliable, below .5"
+            flat = rows[0].measures.get("flat_groups")
+            alike = (
+                f" In {show(Value(value=flat.value), percent=True)} of the groups all turns have "
+                "the same one (mostly 0), which counts as no order at all: there a policy that "
+                "succeeds at times helps, too."
+                if flat is not None and flat.value > 0
+                else ""
+            )
             lines.append(
                 f"{names}: the order of the measured advantages is {how}. Use more continuations "
-                "before reading the ranks."
+                f"before reading the ranks.{alike}"
             )
     return lines

@@ -26,6 +26,14 @@ def test_groups_of_one_turn_have_no_order() -> None:
     assert silent["constant_groups"] == 1.0
 
 
+def test_groups_without_an_order_in_the_truth_are_counted() -> None:
+    """A perfect credit has half of the rank then, which looks like noise of the truth."""
+    truth = [0.5, 0.3, 0.2, 0.0, 0.0, 0.0, 0.7]
+    found = measures([0, 0, 0, 1, 1, 1, 2], truth, truth)
+    assert found["rank"] == found["flat_groups"] == 0.5
+    assert found["rank"] / found["rank_ceiling"] < 0.62  # as the documentation says
+
+
 def test_what_differs_by_rounding_is_constant() -> None:
     assert measures([0, 0], [1.0, 1.0 + 1e-8], [0.5, 0.3])["constant_groups"] == 1.0
     # wherever they lie: no grid's border is between them

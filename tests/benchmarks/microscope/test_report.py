@@ -92,7 +92,7 @@ def report(*rows: Row) -> CreditReport:
 def test_a_truth_that_is_not_reliable_is_said_by_recipe() -> None:
     """It named the rollout alone, and the terminal said nothing."""
     found = report(
-        row("grpo", 0, rank=0.3, reliability=0.4),
+        row("grpo", 0, rank=0.3, reliability=0.4, flat_groups=0.25),
         row("rloo", 0, rank=0.3, reliability=0.4),
         row("treegrpo", 1, rank=0.3, reliability=0.7),
         row("pasa", 2, rank=0.3),
@@ -103,6 +103,8 @@ def test_a_truth_that_is_not_reliable_is_said_by_recipe() -> None:
     first, second, third = say_doubts(found)
     assert first.startswith("grpo, rloo: ")
     assert "0.40 reliable, below .5" in first
+    assert "In 25% of the groups all turns have the same one" in first  # not for want of K
+    assert "of the groups" not in second
     assert second.startswith("pasa: ")
     assert "not reliable" in second
     assert third.startswith("gspo: every measured advantage is 0")
