@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 
 INK, GREY = "#1b1f24", "#8a929c"
 COLOURS = ("#1f6feb", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285")
+STYLES = ("-", "--", ":", "-.")
+"""Of the lines of further labels, where there are more than colours."""
 WINDOW = 5
 LINE, TITLE_LINE = 0.16, 0.19
 """Height of a line of a legend and of a title, in inches."""
@@ -132,15 +134,19 @@ def draw_runs(
     both = figure.subplots(1, 2, sharey=True)
     what = "Solved" if measure == "success" else "Return"
     for axes, (at, words) in zip(both, BUDGETS, strict=True):
-        for colour, (label, runs) in zip(cycle(COLOURS), groups.items(), strict=False):
+        looks = cycle(product(STYLES, COLOURS))
+        for (style, colour), (label, runs) in zip(looks, groups.items(), strict=False):
             lines = [line for rows in runs if (line := _smoothed(rows, at, key))]
             for line in lines if len(lines) > 1 else ():
-                axes.plot(*line, color=colour, lw=0.8, alpha=0.5, zorder=2)
+                axes.plot(*line, color=colour, ls=style, lw=0.8, alpha=0.5, zorder=2)
             if lines:
-                axes.plot(*_mean(lines), color=colour, lw=2.0, label=names[label], zorder=3)
+                mean = _mean(lines)
+                axes.plot(*mean, color=colour, ls=style, lw=2.0, label=names[label], zorder=3)
         _dress(axes, f"{what} in training, {SMOOTHED}", words)
         if measure == "success":
-            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            low, high = axes.get_ylim()
+            axes.set_ylim(max(low, -0.02), min(high, 1.02))
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     several = any(len(runs) > 1 for runs in groups.values())
     handles, labels = both[0].get_legend_handles_labels()
     figure.legend(

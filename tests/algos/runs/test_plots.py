@@ -113,5 +113,28 @@ def test_pictures_say_that_their_lines_are_means_over_steps(
     assert labels[0] == f"training rollouts, {said}"
 
 
+def test_every_label_has_a_line_of_its_own_and_every_tick_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sixth label had the colour of the first, and ticks from 50.0 to 50.8 % said 50%."""
+    from matplotlib.figure import Figure
+
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    near = [
+        {**row, "rollout/success_frac": 0.5 + row["step"] / 5000} for row in with_steps(rows(()))
+    ]
+    draw_runs({f"row {i}": [near, near] for i in range(12)}, tmp_path / "runs.png")
+    axes = drawn[0].axes[0]
+    looks = {(line.get_color(), line.get_linestyle()) for line in axes.lines}
+    assert len(looks) == 12
+    drawn[0].canvas.draw()
+    shown = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert len(set(shown)) == len(shown) > 2
+    draw_runs({"all": [[row | {"rollout/success_frac": 1.0} for row in near]]}, tmp_path / "b.png")
+    low, high = drawn[1].axes[0].get_ylim()
+    assert low < 1.0 < high <= 1.02  # no run solves more than all
+
+
 def with_steps(rows: list[dict[str, float]]) -> list[dict[str, float]]:
     return [row | {"budget/optimizer_steps": row["step"]} for row in rows]
