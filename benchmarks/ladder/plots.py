@@ -84,7 +84,8 @@ def size_curves(score: FamilyScore, palette: Mapping[str, int]) -> Plot | None:
     if not lines:
         return None
     what = score.family.setting or "updates per batch"
-    made = plot(lines, palette, 1.0, (score.family.name, f"area, {len(lines)} rows", what))
+    labels = (score.family.name, f"area, {len(lines)} rows", what)
+    made = plot(lines, palette, 1.0, labels, whole=True)
     wide = made.right - made.left
     ticks = [Tick(made.left + i / last * wide, str(size)) for i, size in enumerate(score.sizes)]
     return replace(made, x_ticks=ticks)
@@ -103,7 +104,7 @@ def draw_radars(scores: Sequence[FamilyScore], labels: Sequence[str], baseline: 
 
     A spoke's length is the share of the family's sizes up to the largest that the row solved. A row
     that was not run because another has its gradient there has that one's point, hollow; a row
-    that neither ran nor has such a twin has 0 there.
+    that neither ran nor has such a twin has no point there, and its shape is broken.
     """
     axes = [_axis(number, len(scores), score.family.name) for number, score in enumerate(scores)]
     rings = [

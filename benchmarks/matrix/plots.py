@@ -82,6 +82,7 @@ def plot(
     labels: tuple[str, str, str],
     *,
     percent: bool = False,
+    whole: bool = False,
 ) -> Plot:
     """Plot lines over a budget, or over the part of it that they reach.
 
@@ -91,6 +92,7 @@ def plot(
         limit: The whole budget in the axis' unit.
         labels: Title, note, and what the horizontal axis counts.
         percent: Whether values are shares.
+        whole: Whether the axis ends at the budget, however far the lines reach.
     """
     shown = [v for line in lines for v in line.mean]
     if percent and all(0 <= v <= 1 for v in shown):
@@ -100,7 +102,8 @@ def plot(
     low, high = marks[0], marks[-1]
 
     reached = max((line.spent[-1] for line in lines), default=1.0)
-    reach = next(share for share in REACHES if share >= min(1.0, reached) - 1e-9)
+    end = 1.0 if whole else min(1.0, reached)
+    reach = next(share for share in REACHES if share >= end - 1e-9)
 
     def x(share: float) -> float:
         return LEFT + share / reach * (WIDTH - LEFT - RIGHT)
@@ -200,6 +203,8 @@ def _drawn(line: Line, colour: int, x: Map, y: Map) -> Drawn:
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
+    if len(points) == 1:
+        points = [*points, *points]  # a line of no length is a dot, one point alone is not drawn
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 

@@ -238,6 +238,29 @@ def test_curves_have_the_sizes_as_marks(scores: list[FamilyScore]) -> None:
     assert len(made.lines) == len(scores[0].rows)
 
 
+def test_areas_stand_over_their_sizes_where_the_largest_were_not_run(
+    scores: list[FamilyScore],
+) -> None:
+    """The axis was that of the part that was run, its marks those of all sizes."""
+
+    def first(count: int) -> FamilyScore:
+        empty = replace(scores[0].rows[0].rungs[-1], area=None)
+        rows = tuple(
+            replace(row, rungs=(*row.rungs[:count], *[empty] * (len(row.rungs) - count)))
+            for row in scores[0].rows
+        )
+        return replace(scores[0], rows=rows, sizes=scores[0].sizes)
+
+    of_three = size_curves(scores[0], {"grpo": 1})
+    for count in (1, 2):
+        made = size_curves(first(count), {"grpo": 1})
+        assert made is not None
+        assert of_three is not None
+        assert made.x_ticks == of_three.x_ticks
+        assert made.lines[0].end[0] == pytest.approx(made.x_ticks[count - 1].at)
+        assert made.lines[0].path.count("L") == 1  # a single point is seen, too
+
+
 def test_the_pages_say_it_all_and_load_nothing(folder: Path) -> None:
     made_oracle(-0.1).write(folder / ORACLE_FILE)
     html, md = (path.read_text(encoding="utf-8") for path in write_ladder([folder]))
