@@ -226,7 +226,10 @@ def gather(results: Results, baseline: str) -> dict[str, Any]:
         ],
         "base_steps": None if base is None else base.optimizer_steps,
         "base_tokens": None if base is None else base.tokens,
-        "comparisons": len([pair for pair in found if pair[0] not in results.suite.yardsticks]),
+        "comparisons": sum(
+            comparison.test is not None and pair[0] not in results.suite.yardsticks
+            for pair, comparison in found.items()
+        ),
         "costs": collect_costs(results),
         "searches": list(results.searches.values()),
         "columns": [(e, results.columns.get(e), results.return_scale(e)) for e in results.envs],

@@ -348,6 +348,27 @@ def test_ticks_enclose_and_are_round() -> None:
     assert [short(n) for n in (999.7, 999_900, 7e12)] == ["1k", "1M", "7T"]
 
 
+def test_the_report_counts_the_comparisons_that_were_corrected_together(tmp_path: Path) -> None:
+    """Fields of one seed have no test, and stood in the number of comparisons."""
+    suite = tiny(envs=("Bandit-v0", "Password-v0"), seeds=range(5), trials=1)
+
+    def returns(cell: Cell) -> object:
+        lacks = (cell.recipe, cell.column) == ("ppo", "Password-v0") and cell.seed > 0
+        return None if lacks else [[float(i < 1 + cell.seed % 2) for i in range(4)]]
+
+    filled(tmp_path, suite, returns)
+    for page in write_report([tmp_path]):
+        assert "over all 1 comparison" in page.read_text()
+
+
+def test_a_part_that_was_chosen_says_what_its_correction_leaves_out(tmp_path: Path) -> None:
+    suite = tiny(envs=("Bandit-v0", "Password-v0"), seeds=range(5), trials=1)
+    layout = filled(tmp_path, suite, lambda cell: GOOD if cell.column == "Bandit-v0" else None)
+    layout.choose(["column=Bandit-v0"])
+    for page in write_report([tmp_path]):
+        assert "for the comparisons shown here alone" in page.read_text()
+
+
 def test_a_solid_line_does_not_hide_an_equal_one_of_dashes() -> None:
     lines = [Line(row, [0.0, 1.0], [0.2, 0.6], [], []) for row in ("grpo", "ppo", "rloo")]
     drawn = plot(lines, {"grpo": 1, "ppo": 2}, 100.0, ("", "", "")).lines
