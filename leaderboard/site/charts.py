@@ -11,10 +11,12 @@ from ..schema.board import Board, BoardRow
 WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 44
 SERIES = 8
-"""Number of colours; further series reuse them."""
+"""Number of colours; further series reuse them, with hollow marks and dashes."""
 ALIKE = 0.05
 """Budgets within so many powers of ten are one: methods of one track cost the same but for a few
 tokens."""
+LETTERS = 12
+"""Height of a line of text."""
 NEAR, WIDEST = 14, 90
 """Distance of marks that would cover each other, and of those of one budget at most."""
 
@@ -47,11 +49,13 @@ class Line:
     Attributes:
         name: Name of the entries.
         colour: Number of the colour.
+        hollow: Whether its marks are hollow: another line has its colour.
         marks: Entries from the smallest budget up.
     """
 
     name: str
     colour: int
+    hollow: bool
     marks: tuple[Mark, ...]
 
     @property
@@ -69,7 +73,7 @@ class Curves:
         lines: One per name.
         across: Ticks of the budget: coordinate and number.
         up: Ticks of the score: coordinate and percentage.
-        references: Reference rows: name and coordinate.
+        references: Reference rows: name, coordinate, and that of the name, apart from the others.
         low: Smallest number of tokens.
         high: Largest.
         side_by_side: Whether marks were moved apart.
@@ -79,7 +83,7 @@ class Curves:
     lines: tuple[Line, ...]
     across: tuple[tuple[float, float], ...]
     up: tuple[tuple[float, int], ...]
-    references: tuple[tuple[str, float], ...]
+    references: tuple[tuple[str, float, float], ...]
     low: float
     high: float
     side_by_side: bool
@@ -117,7 +121,7 @@ def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
     return Curves(
         start=track.start,
         lines=tuple(
-            Line(name, place % SERIES, marks)
+            Line(name, place % SERIES, place // SERIES % 2 == 1, marks)
             for place, (name, marks) in enumerate(zip(names, moved, strict=True))
             if marks
         ),
@@ -161,13 +165,24 @@ def _move_apart(lines: Sequence[tuple[Mark, ...]], alone: bool) -> list[tuple[Ma
     return [tuple(marks) for marks in found]
 
 
-def _levels(rows: Iterable[BoardRow]) -> tuple[tuple[str, float], ...]:
-    """Return the reference rows' names and heights, one label for those of one score."""
+def _levels(rows: Iterable[BoardRow]) -> tuple[tuple[str, float, float], ...]:
+    """Return the reference rows' names and heights, one label for those of one score.
+
+    Names of near ones stand above one another.
+    """
     names: dict[float, list[str]] = {}
     for row in rows:
         if row.reference:
             names.setdefault(round(row.score.mean, 2), []).append(row.reference)
-    return tuple((", ".join(of), _up(score)) for score, of in names.items())
+    scores = sorted(names)  # from the bottom of the chart up
+    at: list[float] = []
+    for score in scores:
+        at.append(min([_up(score) - 4, *(below - LETTERS for below in at[-1:])]))
+    room = [LETTERS * (len(at) - i) for i in range(len(at))]  # those above end at the top
+    return tuple(
+        (", ".join(names[score]), _up(score), max(above, least))
+        for score, above, least in zip(scores, at, room, strict=True)
+    )
 
 
 class _Across:

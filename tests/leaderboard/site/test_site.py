@@ -233,6 +233,29 @@ def test_many_marks_of_one_budget_keep_inside_the_chart(demo: SiteSettings, suit
     assert curves.left < min(marks) < max(marks) < curves.right
 
 
+def test_methods_and_reference_rows_of_a_chart_can_be_told_apart(
+    demo: SiteSettings, suite: Suite
+) -> None:
+    """The ninth method looked like the first, and names of near reference rows covered another."""
+    boards = make_boards(index_of(demo.entries.parent, suite))
+    small = next(board for board in boards if board.track)
+    row = next(row for row in small.rows if row.reference is None)
+    rows = [row.model_copy(update={"entry_id": f"x/{i}", "name": str(i)}) for i in range(12)]
+    for means in ((0.0, 0.02, 0.5), (0.98, 0.99, 1.0)):
+        at = [row.score.model_copy(update={"mean": mean}) for mean in means]
+        known = [
+            row.model_copy(update={"entry_id": f"x/{name}", "reference": name, "score": score})
+            for name, score in zip(("null", "random", "heuristic"), at, strict=True)
+        ]
+        board = small.model_copy(update={"rows": (*rows, *known)})
+        curves = curves_of(board, [board])
+        assert curves is not None
+        assert len({(line.colour, line.hollow) for line in curves.lines}) == 12
+        names = sorted(above for _, _, above in curves.references)
+        assert min(b - a for a, b in itertools.pairwise(names)) >= 12
+        assert names[0] >= 12
+
+
 def test_every_page_says_what_open_suites_are_for(demo: SiteSettings) -> None:
     pages = list(demo.out.rglob("*.html"))
     assert len(pages) > 10
