@@ -58,7 +58,7 @@ class Ranking:
         left_out: Rows with too few scores to be compared, each with the reason.
         level: Rows that are at the same end of the measure as the first one in every column, or
             behind it by less than the least difference that matters.
-        missing: Columns that are not in the mean, each with what keeps it out.
+        missing: What keeps columns out of the mean, each with its columns.
     """
 
     envs: list[str]
@@ -67,7 +67,7 @@ class Ranking:
     yardsticks: list[Rank]
     left_out: dict[str, str]
     level: frozenset[str] = frozenset()
-    missing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def leader(self) -> Rank | None:
@@ -138,6 +138,10 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
         or _describe_ends(results, envs, ordered[0], row)
     }
     rows = recipes or [row for row in results.recipes if row not in apart]
+    missing: dict[str, list[str]] = {}
+    for column in results.envs:
+        if column not in envs:
+            missing.setdefault(_why_missing(results, rows, column), []).append(column)
     return Ranking(
         envs=envs,
         baseline=known,
@@ -145,11 +149,7 @@ def rank_recipes(results: Results, baseline: str) -> Ranking:
         yardsticks=[ranks[row] for row in again],
         left_out=left_out,
         level=frozenset(level),
-        missing={
-            column: _why_missing(results, rows, column)
-            for column in results.envs
-            if column not in envs
-        },
+        missing=missing,
     )
 
 
@@ -308,7 +308,11 @@ def _why_missing(results: Results, recipes: Sequence[str], column: str) -> str:
         measure = results.suite.column(column).measure
         return f"no scale: there is no expert above the random player in {measure}"
     rows: dict[str, list[str]] = {}
+    played = results.suite.column(column).rows
     for recipe in recipes:
+        if played and recipe not in played:
+            rows.setdefault("not in this column of the suite", []).append(recipe)
+            continue
         states = results.states(recipe, column)
         counts = Counter(_WITHOUT.get(state, state) for state in states if state != "finished")
         counts["have no area"] = states.count("finished") - len(results.areas(recipe, column))

@@ -190,7 +190,7 @@ def test_rows_are_not_compared_by_a_measure_without_a_scale(tmp_path: Path) -> N
     start.model_copy(update={"reference": measured}).write(layout.column_file("Bandit-v0"))
     found = Results.read(tmp_path)
     assert compare_by_column(found, "grpo") == {}  # more turns are not "above"
-    assert rank_recipes(found, "grpo").missing.keys() == {"Bandit-v0"}
+    assert list(rank_recipes(found, "grpo").missing.values()) == [["Bandit-v0"]]
     page, text = (path.read_text() for path in write_report([tmp_path]))
     for said in (page, text):
         assert "no rows are compared" in said
@@ -206,6 +206,15 @@ def test_sharpening_is_what_greedy_decoding_did_not_gain(tmp_path: Path) -> None
     assert place.sharpening is not None
     # sampled from 1/2 to 3/4, greedy from 1/2 to 1
     assert place.sharpening.mean == pytest.approx(-1 / 4)
+
+
+def test_a_row_that_a_column_leaves_out_is_no_missing_result(tmp_path: Path) -> None:
+    suite = tiny(envs=("Bandit-v0", "Password-v0", "Keys-v0"))
+    first, *others = suite.envs
+    fewer = (column.model_copy(update={"rows": ["grpo"]}) for column in others)
+    filled(tmp_path, suite.model_copy(update={"envs": (first, *fewer)}), lambda _: GOOD)
+    found = rank_recipes(Results.read(tmp_path), "grpo").missing
+    assert found == {"ppo: not in this column of the suite": ["Password-v0", "Keys-v0"]}
 
 
 def test_a_baseline_that_did_not_run_is_left_out(tmp_path: Path) -> None:
@@ -226,7 +235,7 @@ def test_a_world_that_one_recipe_lacks_is_not_compared(tmp_path: Path) -> None:
     found = Results.read(tmp_path)
     ranking = rank_recipes(found, "grpo")
     assert ranking.envs == ["Bandit-v0"]
-    assert ranking.missing == {"Password-v0": "ppo: 1 of 1 seeds failed"}
+    assert ranking.missing == {"ppo: 1 of 1 seeds failed": ["Password-v0"]}
     for page in write_report([tmp_path]):  # a mean without the column where a row broke says so
         said = page.read_text().split("not in this mean")[1]
         assert "Password-v0 (ppo: 1 of 1 seeds failed)" in said[:90]
