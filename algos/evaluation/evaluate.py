@@ -94,14 +94,16 @@ class EvalSet:
         size = get_split_size(self.base_env.source, self.split, self.base_env.name)
         return range(self.n if size is None else min(self.n, size))
 
-    def tasks_digest(self) -> str:
+    def tasks_digest(self) -> str | None:
         """Return a hash of the tasks, their ids and contents, in their order.
 
-        Raises:
-            BadValueError: The content of a task has no stable form.
+        None where the content of a task has no stable form.
         """
         source = self.base_env.source
-        return digest_of([source.task(self.split, index).digest for index in self.tasks])
+        try:
+            return digest_of([source.task(self.split, index).digest for index in self.tasks])
+        except BadValueError:
+            return None
 
     def starts(self) -> list[Start]:
         """Return the starts of the episodes."""

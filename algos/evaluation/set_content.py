@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ...envs.core.digest import digest_of
-from ...envs.core.errors import BadValueError
 from ...envs.core.registration import default_settings
 from .evaluate import EvalSet
 
@@ -51,13 +50,9 @@ def content_of(what: EvalSet, *, deep: bool = True) -> SetContent:
     settings = _as_json(env.spec.kwargs if env.spec is not None else {})
     if not deep:
         return SetContent(settings=settings)
-    try:
-        digest = what.tasks_digest()
-    except BadValueError:
-        digest = None
     return SetContent(
         settings=settings,
-        tasks_digest=digest,
+        tasks_digest=what.tasks_digest(),
         files=file_digests(settings),
         defaults=_as_json(default_settings(env.name)),
     )

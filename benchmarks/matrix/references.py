@@ -22,7 +22,7 @@ from ..runtime.observation_budget import fitted
 from .cell import ColumnResult
 from .machine_info import this_machine
 from .suite import NamedStart, Suite, SuiteEnv, TaughtStart
-from .trials import Played, evaluation_set, play_references, play_trials, tasks_digest
+from .trials import Played, evaluation_set, play_references, play_trials
 
 
 def prepare_column(suite: Suite, name: str) -> ColumnResult:
@@ -48,7 +48,7 @@ def prepare_column(suite: Suite, name: str) -> ColumnResult:
         state="finished",
         start=start,
         start_digest=model_digest(start),
-        tasks_digest=tasks_digest(what),
+        tasks_digest=what.tasks_digest() or "",
         settings=dict(env.settings),
         about=about,
         reference=play_references(what, column.measure),

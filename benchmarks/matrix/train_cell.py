@@ -19,7 +19,7 @@ from .layout import Layout
 from .machine_info import this_machine
 from .measure import mean_over_budget, read_training_curve, tokens_to_threshold
 from .suite import Limits, Suite
-from .trials import evaluation_set, play_trials, tasks_digest
+from .trials import evaluation_set, play_trials
 
 
 class RefusedCellError(BadValueError):
@@ -57,7 +57,8 @@ def train_cell(
         return make_result(suite, cell, "refused", str(refusal))
     with trainer, settled_heap():
         what = evaluation_set(column, config.env).make()
-        tasks = _same_tasks(start, tasks_digest(what))
+        tasks = what.tasks_digest() or ""
+        _check_tasks(start, tasks)
         result = trainer.run()
         played = play_trials(suite, column, what, trainer.engine, trainer.renderer)
     rows = read_metrics(folder / "metrics.jsonl")
@@ -84,8 +85,8 @@ def train_cell(
     )
 
 
-def _same_tasks(start: ColumnResult, tasks: str) -> str:
-    """Return the hash of a cell's evaluation tasks, after a look at those of its column.
+def _check_tasks(start: ColumnResult, tasks: str) -> None:
+    """Check that a cell's evaluation tasks, by their hash, are those of its column.
 
     Raises:
         DataError: They are others: the environment's code or data have changed in between.
@@ -97,7 +98,6 @@ def _same_tasks(start: ColumnResult, tasks: str) -> str:
             "and cells of both cannot be compared. Fill a new folder, or go back to the version "
             "that this one was begun with."
         )
-    return tasks
 
 
 def has_model(start: ColumnResult) -> bool:

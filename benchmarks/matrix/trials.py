@@ -43,14 +43,6 @@ def evaluation_set(column: SuiteEnv, env: EnvConfig) -> EvalConfig:
     return EvalConfig(name=split, env=env, split=split, n=column.eval_tasks)
 
 
-def tasks_digest(what: EvalSet) -> str:
-    """Return a hash of the evaluation tasks; empty where a task has no stable form."""
-    try:
-        return what.tasks_digest()
-    except BadValueError:
-        return ""
-
-
 def play_trials(
     suite: Suite, column: SuiteEnv, what: EvalSet, engine: Engine, renderer: Renderer
 ) -> Played:
