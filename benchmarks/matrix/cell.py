@@ -285,6 +285,18 @@ class SearchResult(Form):
         """Return the cost of all trials."""
         return sum((trial.used for trial in self.tried), Used())
 
+    @property
+    def at_end(self) -> str:
+        """Return whether the rate is the last one tried, in words: better ones may lie beyond.
+
+        Empty within the tried rates, and where the row kept its own, which is tried first.
+        """
+        rates = [trial.rate for trial in self.tried]
+        if self.rate is None or not rates or self.rate == rates[0]:
+            return ""
+        ends = {max(rates): "the largest tried", min(rates): "the smallest tried"}
+        return ends.get(self.rate, "")
+
 
 class ColumnResult(Form):
     """``columns/COLUMN.json``: the start of a column, and its reference players.

@@ -82,6 +82,8 @@ class Place:
         sharpening: Gain of the sampled success over the start less that of the greedy success.
         to_threshold: Tokens to the column's threshold of each seed; None of those that missed it.
         rates: The learning rates of the seeds, each once.
+        rate_end: At which end of the rates that were searched the chosen one is, in words; empty
+            where it is at none.
         scaled: Whether the measure has a scale; else areas are in its own unit.
     """
 
@@ -97,6 +99,7 @@ class Place:
     sharpening: Spread | None
     to_threshold: tuple[int | None, ...]
     rates: tuple[float, ...]
+    rate_end: str = ""
     scaled: bool = True
 
     @property
@@ -252,6 +255,7 @@ class Results:
         runs = self.runs(recipe, column)
         reasons = [r.reason for r in results if r is not None and r.reason]
         scale = self.return_scale(column)
+        search = self.searches.get((recipe, column))
 
         def spread(value: Callable[[CellResult], float | None]) -> Spread | None:
             return over_seeds([v for run in runs if (v := value(run)) is not None])
@@ -278,6 +282,7 @@ class Results:
             sharpening=spread(self.sharpening),
             to_threshold=tuple(run.to_threshold for run in runs),
             rates=tuple(sorted({run.rate for run in runs if run.rate is not None})),
+            rate_end="" if search is None else search.at_end,
         )
 
     def sharpening(self, run: CellResult) -> float | None:

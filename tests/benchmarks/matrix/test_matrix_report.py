@@ -11,9 +11,10 @@ import pytest
 from helpers.tiny_matrix import filled, tiny
 
 from turngym.algos.recipes import ONE_GRADIENT
-from turngym.benchmarks.matrix.cell import Cell, CellResult
+from turngym.benchmarks.matrix.cell import Cell, CellResult, TriedRate, Used
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import read_folder, read_packed, write_packed
+from turngym.benchmarks.matrix.rate_search import make_search
 from turngym.benchmarks.matrix.report import (
     TEMPLATES,
     Shade,
@@ -25,6 +26,7 @@ from turngym.benchmarks.matrix.report import (
     write_report,
 )
 from turngym.benchmarks.matrix.results import Place, Spread, over_seeds
+from turngym.benchmarks.matrix.suite import RateSearch
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import DataError
 
@@ -248,6 +250,26 @@ def test_rows_with_other_steps_are_marked_in_both_pages(tmp_path: Path) -> None:
     for page in reported(tmp_path):
         assert page.count(f"{used.tokens} ≠") == 2
         assert page.count("≠") == 3
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [(2, " (the largest tried)"), (0.5, " (the smallest tried)"), (1, ""), (1.5, "")],
+)
+def test_a_rate_at_the_end_of_those_tried_is_marked(
+    tmp_path: Path, chosen: float, said: str
+) -> None:
+    plan = RateSearch(scales=(1, 0.5, 1.5, 2), seeds=(50,), share=0.5)
+    suite = tiny(("grpo", "ppo"), lr_search=plan)
+    filled(tmp_path, suite, lambda cell: [[1.0, 0.0, 1.0, 0.0]])
+    tried = tuple(TriedRate(rate=s, seed=50, area=0.5, used=Used()) for s in plan.scales)
+    search = make_search(suite, "ppo", "Bandit-v0", "finished")
+    search.model_copy(update={"tried": tried, "rate": chosen}).write(
+        Layout(tmp_path).search_file("ppo", "Bandit-v0")
+    )
+    for page in reported(tmp_path):
+        assert page.count("tried)") == bool(said)
+        assert said in page
 
 
 def test_names_break_between_words() -> None:
