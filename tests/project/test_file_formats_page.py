@@ -33,10 +33,18 @@ from turngym.algos.training.checkpoint import AHEAD, CRITIC, MEMORY, SHARDS, STA
 from turngym.algos.training.rollout_dump import SUFFIX
 from turngym.algos.training.supervised.epochs import BatchMetrics, run_epochs
 from turngym.algos.training.supervised.selector import TrainingSettings
+from turngym.benchmarks.claims.claim import Comparison
+from turngym.benchmarks.claims.outcome import Finding, Outcome, Verdict
+from turngym.benchmarks.claims.packing import RESULTS
+from turngym.benchmarks.claims.report import PAGES as CLAIM_PAGES
+from turngym.benchmarks.claims.run import ARMS
+from turngym.benchmarks.ladder.oracle.forecast import ArmForecast, FamilyForecast, Oracle
+from turngym.benchmarks.ladder.report import ORACLE_FILE
 from turngym.benchmarks.matrix.cell import (
     Cell,
     CellResult,
     ColumnResult,
+    Machine,
     SearchResult,
     Tries,
 )
@@ -45,8 +53,10 @@ from turngym.benchmarks.matrix.report import PAGES
 from turngym.benchmarks.matrix.suite import Suite, SuiteEnv
 from turngym.benchmarks.microscope import against, report
 from turngym.benchmarks.microscope.metrics import TURN_MEASURES
+from turngym.envs.utils.seed_tests import SeedTest
 from turngym.envs.utils.statistics import Estimate
 from turngym.envs.wrappers.record import RecordedStep, Transcript
+from turngym.leaderboard.suites.sealed import PUBLIC, REVEALED, SEALED, SECRET, Season, Secret
 
 PAGE = (Path(__file__).parents[2] / "docs" / "file-formats.md").read_text(encoding="utf-8")
 SECTIONS = {
@@ -61,7 +71,11 @@ TABLED = {
     report.MatrixPlace,
     against.CreditCell,
     against.Order,
+    Comparison,
+    Finding,
+    Machine,
     RecordedStep,
+    SeedTest,
     SetScore,
 }
 """Records inside others that have a table of their own, or are told elsewhere."""
@@ -222,6 +236,32 @@ def test_a_matrix_folder(tmp_path: Path) -> None:
     check(section, "field of a search", SearchResult, "A search has ")
     check(section, "field of a suite", Suite)
     check(section, "field of a suite's column", SuiteEnv)
+
+
+def test_a_ladders_forecast() -> None:
+    section = "A ladder's forecast"
+    said = spans(SECTIONS[section].partition("| field")[0])
+    assert {ORACLE_FILE} | keys(Oracle) | keys(FamilyForecast) <= said
+    check(section, "field of a row", ArmForecast)
+    says = set(typing.get_args(ArmForecast.model_fields["says"].annotation))
+    assert says <= spans(table(section, "field of a row")["says"])
+
+
+def test_a_claims_folder() -> None:
+    section = "A claims folder"
+    files = table(section, "file")
+    assert files.keys() == {f"{RESULTS}/CLAIM.json", f"{ARMS}/", *CLAIM_PAGES, "lock"}
+    check(section, "field", Outcome)
+    check(section, "field of a finding", Finding)
+    check(section, "field of a test over seeds", SeedTest)
+    assert set(typing.get_args(Verdict)) <= spans(table(section, "field")["verdict"])
+
+
+def test_sealed_seasons() -> None:
+    section = "Sealed seasons"
+    said = spans(SECTIONS[section].partition("| field")[0])
+    assert {PUBLIC, SECRET, f"{SEALED}/", f"{REVEALED}/"} | keys(Secret) <= said
+    check(section, f"field of `{PUBLIC}`", Season)
 
 
 def test_a_credit_folder() -> None:
