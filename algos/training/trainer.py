@@ -130,7 +130,7 @@ def train(
     if _EARLIER:
         with uninterrupted():  # what is raised in a finalizer is lost
             gc.collect()  # learner, optimiser and engine of an earlier run, which form cycles
-    with shared_faults(), disk_errors(run_dir), usual_torch():
+    with shared_faults(), disk_errors(run_dir):
         with uncollected():
             trainer = Trainer(config, run_dir, report, engine, loggers=loggers)
             _EARLIER.add(trainer)
@@ -155,6 +155,7 @@ class Trainer(Closing):
         TurngymError: The configuration is invalid; nothing was changed.
     """
 
+    @usual_torch()
     def __init__(
         self,
         config: TrainConfig,
@@ -214,6 +215,7 @@ class Trainer(Closing):
             raise
         self._began = time.monotonic() - self.counters.seconds
 
+    @usual_torch()
     def run(self) -> RunResult:
         """Train until the budget is used, evaluate, and write the result.
 
@@ -291,6 +293,7 @@ class Trainer(Closing):
                 f"success {row.get('rollout/success_frac', 0.0):.0%}{_apart(row)}",
             )
 
+    @usual_torch()
     def train_step(self) -> dict[str, float]:
         """Run one step and return its metrics; an interrupt leaves it done or not begun."""
         step = self.counters.step + 1
@@ -302,8 +305,7 @@ class Trainer(Closing):
             clock.lap("wait")
             if rollouts.warning:
                 self.report.note(rollouts.warning)
-            of_tokens = self.partial is not None
-            lag = lag_metrics(played.all, self.counters.step, of_tokens=of_tokens)
+            lag = lag_metrics(played.all, self.counters.step, of_tokens=self.partial is not None)
             row = rollout_metrics(played.all) | lag
             row |= played.metrics() | {"engine/prefix_hit_frac": rollouts.stats.prefix_hit_frac}
             if self.partial is None:
@@ -378,16 +380,14 @@ class Trainer(Closing):
     def _learn(
         self, forest: Forest, share: float, clock: Clock
     ) -> tuple[dict[str, float], RolloutDump]:
-        recipe = self.config.recipe
-        ranks = self.ranks.learner
+        recipe, ranks = self.config.recipe, self.ranks.learner
         credited = assign_credit(recipe, forest, self.learner, self.tasks, ranks)
         shaped, annotations, credits = credited
         row = {f"credit/{name}": float(value) for name, value in credits.metrics.items()}
         if recipe.shapers:
             row |= shaped_metrics(shaped)
         updated, credits = self._update(credited, share, clock)
-        row |= updated
-        row |= self._replay(credited, share)
+        row |= updated | self._replay(credited, share)
         learned = self.tasks.learn(shaped, self.learner)
         row |= {f"tracker/{name}": value for name, value in learned.items()}
         clock.lap("update")

@@ -43,6 +43,7 @@ from turngym.algos.recipes.grpo import grpo
 from turngym.algos.recipes.ppo import ppo
 from turngym.algos.rollouts import Chains
 from turngym.algos.runs.interrupts import held_interrupts
+from turngym.algos.runs.metrics import without_times
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import RunLockedError, read_metrics
 from turngym.algos.training import trainer as trainer_module
@@ -76,6 +77,19 @@ def test_a_killed_run_ends_in_the_same_numbers(
 
 
 @pytest.mark.usefixtures("drawn")
+@pytest.mark.parametrize("recipe", [grpo, ppo])
+def test_steps_do_not_depend_on_what_torch_was_told_before(
+    recipe: Any, tiny_model: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    rows = []
+    for name in ("usual", "other"):
+        if name == "other":
+            request.getfixturevalue("other_torch")
+        with Trainer(config(tiny_model, recipe=small(recipe)), tmp_path / name) as trainer:
+            rows.append([without_times(trainer.train_step()) for _ in range(2)])
+    assert rows[0] == rows[1]
+
+
 def test_the_run_directory_holds_what_it_should(tiny_model: Path, tmp_path: Path) -> None:
     setup = config(tiny_model)
     result = run(setup, tmp_path)
