@@ -119,9 +119,10 @@ def test_a_setting_of_another_type(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("tokenizer.json", None, r"no vocabulary.*found: config\.json"),
+        # older versions of transformers say it themselves
+        ("tokenizer.json", None, r"no vocabulary.*found: config\.json|Couldn't instantiate"),
         ("tokenizer.json", '{"a": 1}', r"KeyError: 'added_tokens'"),
-        ("tokenizer_config.json", "[]", "'list' object has no attribute"),
+        ("tokenizer_config.json", "[]", "'list' object has no attribute|list indices must be"),
         ("merges", None, "out of vocabulary"),
     ],
 )
