@@ -22,9 +22,29 @@ _PUBLIC_SEEDS = 2**53
 
 
 def cache_dir() -> Path:
-    """Return ``$TURNGYM_CACHE``, or ``~/.cache/turngym``."""
+    """Return ``$TURNGYM_CACHE``, or ``~/.cache/turngym``.
+
+    Raises:
+        BadValueError: The account has no home folder: in a container, say, whose user has a number
+            and no entry among the accounts.
+    """
     named = os.environ.get("TURNGYM_CACHE")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "turngym"
+    try:
+        return Path(named or "~/.cache/turngym").expanduser()
+    except RuntimeError as fault:
+        whose = f"TURNGYM_CACHE is {named!r}" if named else "the cache belongs into a home folder"
+        raise BadValueError(
+            f"{whose}, and the account has none (HOME is not set, or an account of that name is "
+            "not known here). Set TURNGYM_CACHE to a folder that you may write into, or to one "
+            "that is yet to be made."
+        ) from fault
+
+
+def _find_cache() -> Path | None:
+    """Return the cache's folder; None where the account has no home for it."""
+    with suppress(BadValueError):
+        return cache_dir()
+    return None
 
 
 def make_folder(folder: Path) -> Path:
@@ -40,7 +60,8 @@ def make_folder(folder: Path) -> Path:
         BadValueError: It cannot be made: a file is in its place, say.
         OSError: The disk is full or may not be written to: ``main`` and the trainer say so.
     """
-    if not folder.is_relative_to(root := cache_dir()):
+    root = _find_cache()
+    if root is None or not folder.is_relative_to(root):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
@@ -64,8 +85,8 @@ def make_folder(folder: Path) -> Path:
 
 def _close_default() -> None:
     """Take the rights of other accounts from the default cache folder, if it is there."""
-    root = cache_dir()
-    if os.environ.get("TURNGYM_CACHE") or root.is_symlink():
+    root = _find_cache()
+    if root is None or os.environ.get("TURNGYM_CACHE") or root.is_symlink():
         return
     with suppress(OSError):  # not there, or another account's
         if root.stat().st_mode & 0o077:
@@ -89,9 +110,12 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
         name: File name without ending; carries everything that the content depends on.
         build: Makes the arrays (no object dtype).
 
-    A folder that cannot be written is no error: the arrays are simply not kept.
+    A folder that cannot be written, or is not known, is no error: the arrays are simply not kept.
     """
-    path = cache_dir() / f"{name}.arrays"
+    root = _find_cache()
+    if root is None:
+        return dict(build())
+    path = root / f"{name}.arrays"
     _close_default()
     stored = _read(path)
     if stored is not None:

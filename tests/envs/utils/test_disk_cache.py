@@ -132,3 +132,28 @@ def test_the_target_of_a_link_keeps_its_mode(default: Path, tmp_path: Path) -> N
     default.symlink_to(target)
     cache_arrays("numbers", arrays)
     assert mode(target) == 0o755
+
+
+@pytest.fixture(params=[None, "~no-such-account/cache"])
+def homeless(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """An account that is a number alone, as in many containers, or a home that is not known."""
+
+    def unknown(number: int) -> object:
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.delenv("TURNGYM_CACHE", raising=False)
+    if request.param:
+        monkeypatch.setenv("TURNGYM_CACHE", request.param)
+    return request.param
+
+
+def test_without_a_home_arrays_are_built_and_not_kept(homeless: str | None, tmp_path: Path) -> None:
+    assert cache_arrays("numbers", arrays)["a"].tolist() == [0, 1, 2]
+    assert make_folder(tmp_path / "runs" / "one").is_dir()
+
+
+def test_without_a_home_the_cache_is_asked_for(homeless: str | None) -> None:
+    with pytest.raises(BadValueError, match=r"the account has none .*Set TURNGYM_CACHE to"):
+        cache_dir()
