@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from traceback import TracebackException
 
@@ -180,9 +181,11 @@ def describe_error(error: BaseException) -> str:
 def format_trace(error: BaseException) -> str:
     """Format the end of an error's traceback, without the folders of this machine."""
     lines = "".join(traceback.format_exception(error)).splitlines()[-TRACE_LINES:]
-    roots = sorted({str(Path(__file__).resolve().parents[2]), str(Path.home())}, key=len)
+    roots = {str(Path(__file__).resolve().parents[2])}
+    with suppress(RuntimeError):  # an account that is a number alone, as in a container
+        roots.add(str(Path.home()))
     text = "\n".join(lines)
-    for root in reversed(roots):
+    for root in sorted(roots, key=len, reverse=True):
         text = text.replace(root + "/", "")
     return _writable(text)
 

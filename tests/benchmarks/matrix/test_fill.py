@@ -22,7 +22,7 @@ from turngym.benchmarks.matrix import executors, worker
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor, cards_take_turns
-from turngym.benchmarks.matrix.jobs import Job, perform, unfinished_result
+from turngym.benchmarks.matrix.jobs import Job, format_trace, perform, unfinished_result
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import read_parts, write_packed
 from turngym.benchmarks.matrix.report import write_report
@@ -255,6 +255,17 @@ def test_an_error_becomes_the_cells_result(
     assert (result.state, result.reason) == ("failed", says)
     assert "in broken" in result.trace
     assert str(Path.home()) not in result.trace
+
+
+def test_an_error_is_told_where_the_account_has_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker of a user who is a number alone ended, and the cell's reason was its status."""
+
+    def unknown(number: int) -> object:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert format_trace(ZeroDivisionError("a bug")) == "ZeroDivisionError: a bug"
 
 
 @pytest.mark.parametrize(
