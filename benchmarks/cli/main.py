@@ -104,6 +104,8 @@ OF_EVERY_COMMAND = (
 _OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARALLELISM": "false"}
 
 
+_NO_HOME = "Could not determine home directory"
+"""What pathlib says of a ``~`` that stands for no folder, in an error of no kind of its own."""
 _SLOW = {"train": "loading libraries, the environment and the model"}
 """What commands say that load for seconds, before they do."""
 
@@ -200,12 +202,32 @@ def _run_guarded(words: Sequence[str] | None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 0  # the reader of a pipe (head, less) has enough
-    except OSError as error:
-        line = describe_disk_error(error)
-        if line is None:
+    except (OSError, RuntimeError) as error:
+        refusal = _describe_system(error, [name, *rest])
+        if refusal is None:
             raise
-        return _refuse(DataError(line))
+        return _refuse(refusal)
     return 0
+
+
+def _describe_system(error: OSError | RuntimeError, words: Sequence[str]) -> TurngymError | None:
+    """Return what a disk or an account refuses, None if the error is of another kind."""
+    if isinstance(error, OSError):
+        line = describe_disk_error(error)
+        return None if line is None else DataError(line)
+    if not str(error).startswith(_NO_HOME):
+        return None
+    return BadValueError(_describe_homeless(words))
+
+
+def _describe_homeless(words: Sequence[str]) -> str:
+    """Return what is wrong with a path that begins with ~: pathlib does not say which."""
+    values = [word.partition("=")[2] if word.startswith("-") else word for word in words]
+    named = ", ".join(f"`{value}`" for value in values if value.startswith("~"))
+    return (
+        f"{named or 'a path'}: ~ stands for the home folder of an account, and here it is none's "
+        "(HOME is not set, or no account has this name). Give the whole path."
+    )
 
 
 def list_commands() -> None:

@@ -357,6 +357,8 @@ def test_agents_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         (["train", *MICRO, "--eval-data", "x=/nowhere/q.jsonl"], "--corpus"),
         (["train", *MICRO, "--env.max_turns"], "expected a value"),
         (["train", *MICRO, "--model", "/nowhere/model"], "no such folder"),
+        (["view", "--out=~no-such-account/p", "."], "`~no-such-account/p`: ~ stands for"),
+        (["view", "~no-such-account/r"], "Give the whole path"),
     ],
 )
 def test_bad_input_is_one_clear_line(
