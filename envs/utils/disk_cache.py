@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +19,8 @@ Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
 _PRIVATE = 0o700
 _PUBLIC_SEEDS = 2**53
+_SECRET_SEED = re.compile(r"[0-9a-f]{32}")
+"""What :func:`name_seed` makes of a seed that may be secret; other hashes in names are shorter."""
 
 
 def cache_dir() -> Path:
@@ -111,6 +113,8 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
         build: Makes the arrays (no object dtype).
 
     A folder that cannot be written, or is not known, is no error: the arrays are simply not kept.
+    Other accounts may read them as the process's umask says, so that a shared folder serves all;
+    what comes of a secret seed is this account's alone.
     """
     root = _find_cache()
     if root is None:
@@ -121,7 +125,7 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
     if stored is not None:
         return stored
     made = dict(build())
-    _write(path, made)
+    _write(path, made, private=_SECRET_SEED.search(name) is not None)
     return made
 
 
@@ -172,18 +176,20 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
         return {key: stored[key] for key in stored.files}
 
 
-def _write(path: Path, arrays: Arrays) -> None:
+def _write(path: Path, arrays: Arrays, private: bool) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     body = buffer.getbuffer()
     digest = hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest()
-    _write_whole(path, digest, body)
+    _write_whole(path, digest, body, private=private)
 
 
-def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
+def _write_whole(path: Path, *parts: bytes | memoryview, private: bool = True) -> None:
+    scratch = path.with_name(f"{path.name}{os.urandom(8).hex()}")
     try:
         make_folder(path.parent)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        handle = os.open(scratch, new, 0o600 if private else 0o666)
     except (OSError, BadValueError):  # what is derived can be derived again
         return
     try:
@@ -191,6 +197,6 @@ def _write_whole(path: Path, *parts: bytes | memoryview) -> None:
             file.writelines(parts)
         os.replace(scratch, path)
     except BaseException as fault:
-        Path(scratch).unlink(missing_ok=True)
+        scratch.unlink(missing_ok=True)
         if not isinstance(fault, OSError):
             raise

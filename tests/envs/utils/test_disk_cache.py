@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,13 @@ import pytest
 
 from turngym.agents.models.built_folder import build_once
 from turngym.envs.core.errors import BadValueError
-from turngym.envs.utils.disk_cache import cache_arrays, cache_dir, cache_text, make_folder
+from turngym.envs.utils.disk_cache import (
+    cache_arrays,
+    cache_dir,
+    cache_text,
+    make_folder,
+    name_seed,
+)
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -102,6 +109,26 @@ def test_a_text_of_another_account_is_built_again(
     assert cache_text(tmp_path / "one", lambda: "first") == "first"
     monkeypatch.setattr(Path, "read_bytes", refuse)
     assert cache_text(tmp_path / "one", lambda: "again") == "again"
+
+
+@pytest.mark.parametrize(
+    ("umask", "seed", "kept"),
+    [(0o002, 7, 0o664), (0o022, 7, 0o644), (0o077, 7, 0o600), (0o002, 2**200, 0o600)],
+)
+def test_a_shared_folder_has_files_that_others_may_read(
+    umask: int, seed: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for what a secret seed made: whoever reads that has the answers."""
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
+    before = os.umask(umask)
+    try:
+        cache_arrays(f"world-s{name_seed(seed)}-abc-bm25", arrays)
+        cache_text(tmp_path / "texts" / "one", lambda: "what a model said")
+    finally:
+        os.umask(before)
+    (file,) = tmp_path.glob("*.arrays")
+    assert mode(file) == kept
+    assert mode(tmp_path / "texts" / "one") == 0o600
 
 
 def test_an_interrupt_leaves_no_half_of_a_file(
