@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -12,9 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...envs.core.errors import MissingExtraError
+from ...envs.core.errors import DataError, MissingExtraError
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.disk_errors import disk_errors
+
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def build_once(
@@ -33,7 +36,8 @@ def build_once(
         what: What is built, for messages.
 
     Raises:
-        DataError: The disk is full or cannot be written.
+        DataError: The disk is full or cannot be written, or the folder is in a place that this
+            account may only read.
         MissingExtraError: The training extra is not installed.
     """
     if is_intact(folder, manifest):
@@ -43,7 +47,7 @@ def build_once(
     except ImportError as fault:
         raise MissingExtraError(what, "transformers", "train", fault) from fault
     make_folder(folder.parent)
-    with disk_errors(folder.parent), FileLock(f"{folder}.lock"):
+    with disk_errors(folder.parent), _told_to_write(folder, what), FileLock(f"{folder}.lock"):
         if is_intact(folder, manifest):  # another process was faster
             return folder
         prefix = f".building-{folder.name}-"
@@ -57,6 +61,23 @@ def build_once(
                 shutil.rmtree(folder)
             os.replace(draft, folder)
     return folder
+
+
+@contextmanager
+def _told_to_write(folder: Path, what: str) -> Iterator[None]:
+    """Say what to do where another account's cache may only be read."""
+    try:
+        yield
+    except OSError as fault:
+        named = fault.filename if isinstance(fault.filename, str) else ""
+        beside = named.startswith((f"{folder}", f"{folder.parent}{os.sep}."))
+        if fault.errno not in _READ_ONLY or not (beside or Path(named) == folder.parent):
+            raise
+        raise DataError(
+            f"{what} is not in the cache, or damaged there, and {named} may not be written "
+            f"({os.strerror(fault.errno)}). Set TURNGYM_CACHE to a folder that you may write into, "
+            "or have the owner of this one run the same command."
+        ) from fault
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -62,6 +63,29 @@ def interrupted(out: Path) -> None:
     with whole_or_nothing(out) as draft:
         (draft / "half").write_text("x")
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_cache_that_may_only_be_read_says_what_to_do(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write everywhere, so what others are told is put in the lock's mouth."""
+
+    def refuse(lock: object) -> None:
+        raise OSError(number, os.strerror(number), str(tmp_path / "m.lock"))
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    says = rf"a model is not in the cache, .*m\.lock.*\({os.strerror(number)}\).*Set TURNGYM_CACHE"
+    with pytest.raises(DataError, match=says):
+        build_once(tmp_path / "m", "manifest.json", lambda draft: {}, "a model")
+
+
+def test_a_file_that_a_build_may_not_read_is_not_the_cache_s(tmp_path: Path) -> None:
+    def build(draft: Path) -> dict[str, int]:
+        raise PermissionError(errno.EACCES, "Permission denied", "/elsewhere/questions")
+
+    with pytest.raises(DataError, match=r"^/elsewhere/questions: cannot be used"):
+        build_once(tmp_path / "m", "manifest.json", build, "a model")
 
 
 @pytest.mark.parametrize("there", [False, True])
