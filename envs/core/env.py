@@ -37,6 +37,7 @@ from .registration import breakdown_metrics, load_expert
 from .reports import (
     check_begun,
     check_outcome,
+    describe_unreadable,
     finite_metrics,
     finite_terms,
     json_debug_info,
@@ -83,17 +84,6 @@ def check_action(action: Any, where: str) -> None:
     """
     if not isinstance(action, str):
         raise TypeError(f"{where}: action is a {type(action).__name__}; expected text (str).")
-
-
-def _describe_unreadable(action: str, max_chars: int) -> str:
-    """Return why an action is outside the space of actions."""
-    if len(action) <= max_chars:
-        try:
-            action.encode("utf-8")
-        except UnicodeEncodeError as error:
-            half = f"U+{ord(action[error.start]):04X}"
-            return f"character {error.start + 1} is a lone surrogate ({half}), which is not UTF-8"
-    return f"it has {len(action)} characters"
 
 
 class TextEnv(SeededEnv, ABC, Generic[S, P]):
@@ -143,6 +133,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     """True if every task has accepted answers, which :meth:`gold_answers` returns."""
     sessions: bool = False
     """True if actions may ask for sessions: contexts of their own within the episode."""
+    _stepping: Episode[S] | None = None  # the episode whose step has not come to its end
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Refuse one text as ``stop``: each of its characters would end an action."""
@@ -366,7 +357,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
         Raises:
             TypeError: The action is not text.
-            EpisodeError: There is no running episode.
+            EpisodeError: There is no running episode, or its last step was left halfway.
         """
         episode = self._check_running(action)
         try:
@@ -432,6 +423,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             state["_stream"] = self._stream.fork()
         if (episode := self._episode) is not None:
             state["_episode"] = episode.fork(self.fork_state(episode.state))
+            if self._stepping is episode:
+                state["_stepping"] = state["_episode"]
         return twin
 
     def fork_ahead(self) -> TextEnv[S, P]:
@@ -473,7 +466,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
 
     def forget(self) -> None:
         """Drop the episode and the generator, as if the environment were new."""
-        self._episode = self._stream = None
+        self._episode = self._stream = self._stepping = None
 
     def digest(self) -> str:
         """Return a stable hash of the episode, equal in every process."""
@@ -496,18 +489,19 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
     def _check_running(self, action: str) -> Episode[S]:
         """Return the running episode, or raise if the caller is at fault (not the model)."""
         episode = self.episode
-        if episode.status != "running":
-            raise EpisodeError(
-                f"{self.name}: step after the end of the episode (status {episode.status!r}); "
-                "call reset first."
-            )
+        if episode.status != "running" or self._stepping is episode:
+            why = f"the end of the episode (status {episode.status!r})"
+            if self._stepping is episode:
+                why = "one that an error or an interrupt left halfway"
+            raise EpisodeError(f"{self.name}: step after {why}; call reset first.")
         check_action(action, self.name)
         return episode
 
     def _play_action(self, episode: Episode[S], action: str) -> Play:
+        self._stepping = episode
         episode.turn += 1
         if not self.action_space.contains(action):
-            why = _describe_unreadable(action, self.action_space.max_chars)
+            why = describe_unreadable(action, self.action_space.max_chars)
             return Outcome.unreadable(
                 f"The action could not be read: {why}. Write at most "
                 f"{self.action_space.max_chars} characters of valid UTF-8 text.\n"
@@ -539,6 +533,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         status = episode.status
         info = self._info(episode, terms, metrics, played.valid, played.verdict)
         terminated = status in ("solved", "failed")
+        self._stepping = None
         return played.observation, reward, terminated, status == "truncated", info
 
     def _settle(self, episode: Episode[S], outcome: Outcome) -> tuple[dict[str, float], float]:
@@ -577,7 +572,9 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         episode.steps.append(Step(episode.observation, action, 0.0, episode.session))
         episode.status = "env_error"
         episode.observation = f"The environment broke: {fault}"
-        return episode.observation, 0.0, False, True, self._info(episode)
+        info = self._info(episode)
+        self._stepping = None
+        return episode.observation, 0.0, False, True, info
 
     def _info(self, episode: Episode[S], *reported: Any) -> Info:
         info = episode.info(*reported) if reported else episode.info({}, {})

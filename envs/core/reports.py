@@ -37,6 +37,17 @@ def check_begun(begun: Any, name: str) -> None:
         )
 
 
+def describe_unreadable(action: str, max_chars: int) -> str:
+    """Return why an action is outside the space of actions."""
+    if len(action) <= max_chars:
+        try:
+            action.encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(action[error.start]):04X}"
+            return f"character {error.start + 1} is a lone surrogate ({half}), which is not UTF-8"
+    return f"it has {len(action)} characters"
+
+
 def check_outcome(played: Any, name: str) -> None:
     """Check what ``play`` returned.
 

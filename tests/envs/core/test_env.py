@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import re
 from typing import Any, NamedTuple
 
@@ -249,6 +250,34 @@ def test_play_must_yield_calls() -> None:
         started(Asks).step("")
     with pytest.raises(TypeError, match=r"Asks\.play yielded a str; expected a Call"):
         next(started(Asks).open_step(""))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError])
+@pytest.mark.parametrize("where", ["play", "truncation_reward", "details"])
+def test_after_half_a_step_an_episode_does_not_go_on(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], where: str
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    env = started(Guess, max_turns=2)
+    env.step(WRONG)
+    with monkeypatch.context() as broken:
+        broken.setattr(Guess, where, fail)
+        with pytest.raises(error):
+            env.step(WRONG)
+    for half in (env, env.fork(), pickle.loads(pickle.dumps(env))):
+        with pytest.raises(EpisodeError, match=r"left halfway; call reset first"):
+            half.step(WRONG)
+    env.reset(seed=1)
+    assert env.step(WRONG)[4]["turn"] == 1
+
+
+def test_a_step_that_was_opened_and_dropped_is_half_a_step() -> None:
+    env = started(AskingGuess)
+    next(env.open_step(WRONG))
+    with pytest.raises(EpisodeError, match="left halfway"):
+        env.step(WRONG)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, None, "much", np.float32("nan"), 10**400])
