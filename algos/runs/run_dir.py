@@ -373,15 +373,24 @@ def _take_lock(path: Path) -> IO[str]:
         file.seek(0)
         holder = file.read().strip() or "an unknown process"
         file.close()
+        if holder == _describe_process():
+            raise RunLockedError(
+                f"{path.parent} is in use by {holder}, which is this one. Close the trainer that "
+                "holds it (its close(), or a with block), or choose another run directory."
+            )
         raise RunLockedError(
             f"{path.parent} is in use by {holder}. Wait until it ends, stop it, or choose another "
             "run directory."
         )
     file.seek(0)
     file.truncate()
-    file.write(f"process {os.getpid()} on {socket.gethostname()}")
+    file.write(_describe_process())
     file.flush()
     return file
+
+
+def _describe_process() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -123,7 +123,8 @@ def test_a_cut_configuration_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_second_holder_in_one_process_is_refused(tmp_path: Path) -> None:
-    with RunDir(tmp_path, CONFIG), pytest.raises(RunLockedError, match="in use by process"):
+    own = rf"in use by process {os.getpid()} on .*, which is this one\. Close the trainer"
+    with RunDir(tmp_path, CONFIG), pytest.raises(RunLockedError, match=own):
         RunDir(tmp_path, CONFIG)
     RunDir(tmp_path, CONFIG).close()
 
