@@ -35,7 +35,7 @@ from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, DataError, TurngymError
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.disk_errors import whole_file
-from ...envs.utils.system import require_posix, try_lock
+from ...envs.utils.system import free_lock, require_posix, try_lock
 from .metrics import checked
 from .own_code import changed_code
 
@@ -121,6 +121,7 @@ class RunDir(Closing):
         self.checkpoints = self.root / "checkpoints"
         make_folder(self.root)
         self._lock = _take_lock(self.root / "lock")
+        self._owner = os.getpid()
         try:
             self._adopt(json.loads(json.dumps(config)))
         except BaseException:
@@ -240,11 +241,15 @@ class RunDir(Closing):
         return folder
 
     def close(self) -> None:
-        """Free the lock."""
-        if not self._lock.closed:
-            self._lock.seek(0)
-            self._lock.truncate()
+        """Free the lock; in a fork of the process that holds it, leave it to that one."""
+        if self._lock.closed:
+            return
+        if os.getpid() != self._owner:
             self._lock.close()
+            return
+        self._lock.seek(0)
+        self._lock.truncate()
+        free_lock(self._lock)
 
 
 def list_settings(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -78,6 +78,20 @@ def try_lock(file: IO[Any], what: str) -> bool:
     return True
 
 
+def free_lock(file: IO[Any]) -> None:
+    """Free what :func:`try_lock` locked, and close the file.
+
+    Closing alone leaves the lock to the processes that were forked meanwhile, as workers of
+    ``multiprocessing`` are: they hold the file too, for as long as they live.
+    """
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_UN)
+    finally:
+        file.close()
+
+
 def require_posix(what: str) -> None:
     """Refuse what needs the locks, limits and processes of Linux and macOS.
 

@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 import torch
@@ -150,6 +151,32 @@ def test_a_lock_that_cannot_be_taken_is_closed(
     with pytest.raises(BadValueError, match="cannot be locked"):
         RunDir(tmp_path, CONFIG)
     assert [file.closed for file in asked] == [True]
+
+
+def test_a_forked_worker_neither_keeps_nor_frees_the_lock(tmp_path: Path) -> None:
+    root, forking = tmp_path / "run", get_context("fork")
+    run = RunDir(root, CONFIG)
+    for closes in (True, False):
+        ready, end = forking.Event(), forking.Event()
+
+        def work(closes: bool = closes, ready: Any = ready, end: Any = end) -> None:
+            if closes:
+                run.close()
+            ready.set()
+            end.wait(60)
+
+        worker = forking.Process(target=work)
+        worker.start()
+        try:
+            assert ready.wait(60)
+            with pytest.raises(RunLockedError, match=f"in use by process {os.getpid()} on "):
+                RunDir(root, CONFIG)
+            if not closes:
+                run.close()
+                RunDir(root, CONFIG).close()
+        finally:
+            end.set()
+            worker.join()
 
 
 def test_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
