@@ -85,7 +85,7 @@ def load_policy_weights(path: Path, policy: Any) -> None:
         return
     index = path / "model.safetensors.index.json"
     names = (
-        sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
         if index.exists()
         else ["model.safetensors"]
     )

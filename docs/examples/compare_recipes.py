@@ -15,7 +15,7 @@ RECIPES = ("grpo", "rloo")
 
 def area(run_dir: Path) -> float:
     """Return the mean success of a run's training episodes."""
-    rows = map(json.loads, (run_dir / "metrics.jsonl").read_text().splitlines())
+    rows = map(json.loads, (run_dir / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     values = [row["rollout/success_frac"] for row in rows if "rollout/success_frac" in row]
     return sum(values) / len(values)
 

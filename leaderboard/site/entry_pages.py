@@ -190,7 +190,8 @@ def _group_by_task(episodes: Iterator[Episode], env: str) -> dict[int, list[Epis
 
 def _stamp(verdict: Verdict, uploads: bool) -> str:
     """Return the hash of what transcripts depend on: entry, environments' code, templates."""
-    templates = [(HERE / "templates" / name).read_text() for name in ("base.html", "episodes.html")]
+    files = (HERE / "templates" / name for name in ("base.html", "episodes.html"))
+    templates = [file.read_text(encoding="utf-8") for file in files]
     return digest_of(
         (_FORMAT, verdict.entry_digest, sorted(verdict.verifier.items()), uploads, templates)
     )

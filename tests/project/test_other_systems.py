@@ -1,7 +1,11 @@
-"""Commands run without what macOS lacks, environments without what Windows lacks."""
+"""Commands run without what macOS lacks, environments without what Windows lacks.
+
+Nothing is read or written in whatever encoding a system has.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -104,3 +108,20 @@ def test_a_cell_is_trained_without_what_macos_lacks(tmp_path: Path) -> None:
 def test_environments_and_replays_without_what_windows_lacks(tmp_path: Path) -> None:
     said = run(tmp_path, WINDOWS, "-c", PLAY)
     assert "verifying an entry needs Linux or macOS; on Windows use WSL 2" in said
+
+
+@pytest.mark.parametrize("folder", ["envs", "agents", "algos", "leaderboard", "benchmarks"])
+def test_texts_name_their_encoding(folder: str) -> None:
+    bare = []
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if path.is_relative_to(ROOT / "benchmarks" / "speed"):  # run on one machine alone
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            named = {keyword.arg for keyword in node.keywords}
+            takes = node.func.attr in ("read_text", "write_text")
+            takes |= node.func.attr == "run" and "text" in named
+            if takes and not named & {"encoding", None}:
+                bare.append(f"{path.relative_to(ROOT)}, line {node.lineno}")
+    assert bare == []
