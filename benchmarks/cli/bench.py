@@ -80,8 +80,8 @@ class Command:
             (left out: the matrix, or beside a packed file); of --pack the file, compressed if it
             ends in .gz; of --guide the page (left out: docs/which-algorithm.md); of --speed the
             file (left out: benchmarks/RESULTS-speed.md).
-        workers: Cells at a time; left out: one per GPU, or per core. Several on one GPU share its
-            memory evenly.
+        workers: Cells at a time; left out: one per GPU, or per core of those that this process, its
+            container or its job may use. Several on one GPU share its memory evenly.
         executor: Where cells run: processes here, or Ray.
         ray_address: Cluster to join (auto, or ray://...); left out: Ray is started here.
         gpus_per_worker: GPUs, or the share of one, of a Ray worker.

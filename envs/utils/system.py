@@ -6,20 +6,32 @@ Windows most of them.
 
 from __future__ import annotations
 
+import math
 import os
+from functools import cache
 from importlib import import_module
 from typing import IO, Any
 
 from ..core.errors import BadValueError
+from .cpu_quota import read_cpu_quota
 
 _BLOCK = 1 << 20
 
 
 def count_cores() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux alone tells a process's own from the machine's
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the number of processors that this process may use.
+
+    Those of its affinity, and no more than the processor time that its container or job has, a part
+    of one counted as one.
+    """
+    if not hasattr(os, "sched_getaffinity"):  # Linux alone tells a process's own from the machine's
+        return os.cpu_count() or 1
+    quota = _cpu_quota()
+    there = len(os.sched_getaffinity(0))
+    return there if quota is None else max(1, min(there, math.ceil(quota)))
+
+
+_cpu_quota = cache(read_cpu_quota)
 
 
 def memory_bytes() -> int:

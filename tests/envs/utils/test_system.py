@@ -15,12 +15,22 @@ from turngym.envs.utils import system
 
 def test_processors_of_a_system_that_has_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.setattr(system, "_cpu_quota", lambda: None)
     assert system.count_cores() == 3
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert system.count_cores() == 8
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert system.count_cores() == 1
+
+
+@pytest.mark.parametrize(("quota", "cores"), [(64.0, 3), (2.0, 2), (1.5, 2), (0.1, 1)])
+def test_no_more_processors_than_a_container_has_time_of(
+    quota: float, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.setattr(system, "_cpu_quota", lambda: quota)
+    assert system.count_cores() == cores
 
 
 def test_memory_of_a_system_that_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
