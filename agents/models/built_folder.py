@@ -47,7 +47,7 @@ def build_once(
     except ImportError as fault:
         raise MissingExtraError(what, "transformers", "train", fault) from fault
     make_folder(folder.parent)
-    with disk_errors(folder.parent), _told_to_write(folder, what), FileLock(f"{folder}.lock"):
+    with disk_errors(folder.parent), _writable_or_refused(folder, what), FileLock(f"{folder}.lock"):
         if is_intact(folder, manifest):  # another process was faster
             return folder
         prefix = f".building-{folder.name}-"
@@ -64,7 +64,7 @@ def build_once(
 
 
 @contextmanager
-def _told_to_write(folder: Path, what: str) -> Iterator[None]:
+def _writable_or_refused(folder: Path, what: str) -> Iterator[None]:
     """Say what to do where another account's cache may only be read."""
     try:
         yield
