@@ -240,6 +240,10 @@ def _and(options: Sequence[str]) -> str:
 def bind_socket(host: str, port: int, command: str) -> socket.socket:
     """Return a socket at the address, which does not listen yet.
 
+    It names its protocol: asyncio sends what it has at once (``TCP_NODELAY``) on connections of
+    such a socket alone. Without that the second part of an answer waits for the first one's
+    receipt, some 40 ms for every request on a kept connection.
+
     Raises:
         BadValueError: The address cannot be used.
     """
@@ -248,7 +252,7 @@ def bind_socket(host: str, port: int, command: str) -> socket.socket:
     bound: socket.socket | None = None
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind)
+        bound = socket.socket(family, kind, socket.IPPROTO_TCP)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except (OSError, UnicodeError) as fault:
