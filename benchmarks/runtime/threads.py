@@ -10,6 +10,7 @@ from importlib import import_module
 from ...algos.learner.freed_memory import keep_memory
 from ...envs.core.plugins import load_inherited
 from ...envs.utils.garbage_collection import uncollected
+from ...envs.utils.system import count_cores
 from ...leaderboard.verification.process_limits import die_with_parent
 
 
@@ -18,8 +19,9 @@ def prepare(small: bool) -> None:
 
     Args:
         small: The model has a few million parameters: one thread is then as fast as several, and
-            unlike them does not collapse when other programs use the cores. ``OMP_NUM_THREADS``
-            overrules it. What larger models import is left until something asks for it.
+            unlike them does not collapse when other programs use the cores. Larger ones take no
+            more than a container has processor time for. ``OMP_NUM_THREADS`` overrules both. What
+            larger models import is left until something asks for it.
     """
     with uncollected():
         import torch
@@ -29,8 +31,8 @@ def prepare(small: bool) -> None:
             import_module("transformers.utils.logging").disable_progress_bar()
     atexit.register(gc.freeze)  # the last collection would take a second
     keep_memory()
-    if small and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(1)
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(min(torch.get_num_threads(), 1 if small else count_cores()))
 
 
 def begin_worker(threads: int) -> None:
