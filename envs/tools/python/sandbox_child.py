@@ -264,11 +264,16 @@ def _move_library(prefix: str) -> None:
     sys.orig_argv, sys._base_executable = ["-c"], ""  # pyright: ignore
     sys._stdlib_dir = prefix + str(sys._stdlib_dir).removeprefix(old)  # pyright: ignore
     sys.path_importer_cache.clear()
+    taken = set()
     for name, module in list(sys.modules.items()):
         _move_module(module, old, prefix)
         origin = getattr(getattr(module, "__spec__", None), "origin", None)
         if str(origin).endswith(".py") and not name.startswith("encodings"):
             del sys.modules[name]  # its code holds old paths; who needs it imports it anew
+            taken.add(name)
+    for name in list(sys.modules):  # collections.abc is another module, without a path of its own
+        if name.rpartition(".")[0] in taken:
+            del sys.modules[name]  # left here it would not be set in the package anew
     _check(_libc.sethostname(b"python", 6), "sethostname")
 
 

@@ -115,6 +115,13 @@ def test_a_traceback_shows_the_code_alone(tool: PythonTool) -> None:
     ]
 
 
+def test_no_module_is_imported_without_its_package(tool: PythonTool) -> None:
+    """`collections.abc` was there, `collections` was not: on Python 3.13 tracebacks came thrice."""
+    code = "import sys\n[n for n in sys.modules if n.rpartition('.')[0] not in {'', *sys.modules}]"
+    assert run(tool, code) == ("[]", True)
+    assert run(tool, "import collections.abc\ncollections.abc.Sized.__name__").ok
+
+
 def test_no_path_of_the_machine_shows(tool: PythonTool) -> None:
     text = run(tool, "import json\njson.loads('{')").text
     assert 'File "/python/lib' in text
