@@ -76,7 +76,6 @@ def test_a_killed_run_ends_in_the_same_numbers(
         assert getattr(resumed, field) == getattr(straight, field)
 
 
-@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("recipe", [grpo, ppo])
 def test_steps_do_not_depend_on_what_torch_was_told_before(
     recipe: Any, tiny_model: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -90,6 +89,7 @@ def test_steps_do_not_depend_on_what_torch_was_told_before(
     assert rows[0] == rows[1]
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_run_directory_holds_what_it_should(tiny_model: Path, tmp_path: Path) -> None:
     setup = config(tiny_model)
     result = run(setup, tmp_path)
