@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import socket
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
@@ -28,7 +26,6 @@ RunDir = Annotated[str | None, tyro.conf.arg(aliases=("--out",))]
 MAY_BE_EMPTY = object()
 """Marks an option whose empty text has a meaning of its own, which its help tells."""
 GROUPS = ("env", "recipe")
-_HIGHEST_PORT = 65535
 _MAX_WORKERS = 1024
 
 
@@ -235,39 +232,6 @@ def _leaves(
 
 def _and(options: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(options[:-1]), options[-1])))
-
-
-def bind_socket(host: str, port: int, command: str) -> socket.socket:
-    """Return a socket at the address, which does not listen yet.
-
-    It names its protocol: asyncio sends what it has at once (``TCP_NODELAY``) on connections of
-    such a socket alone. Without that the second part of an answer waits for the first one's
-    receipt, some 40 ms for every request on a kept connection.
-
-    Raises:
-        BadValueError: The address cannot be used.
-    """
-    if not 0 <= port <= _HIGHEST_PORT:
-        raise BadValueError(f"--port is {port}; expected 0 to {_HIGHEST_PORT}.")
-    bound: socket.socket | None = None
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, socket.IPPROTO_TCP)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-    except (OSError, UnicodeError) as fault:
-        if bound is not None:
-            bound.close()
-        if getattr(fault, "errno", None) == errno.EADDRINUSE:
-            raise BadValueError(
-                f"port {port} of {host} is in use; choose another with --port."
-            ) from None
-        why = getattr(fault, "strerror", None) or str(fault)
-        raise BadValueError(
-            f"turngym {command}: cannot listen on {host}:{port} ({why}); choose another --host or "
-            "--port."
-        ) from None
-    return bound
 
 
 def _value(text: str) -> Any:

@@ -13,9 +13,8 @@ import tyro
 from ...agents.engines.factory import EngineSettings
 from ...agents.engines.http.settings import TOKEN_VARIABLE
 from ...envs.core.errors import BadValueError, MissingExtraError
-from ...envs.utils.serving import serve
+from ...envs.utils.serving import bind_socket, serve
 from ..runtime.threads import prepare_for
-from .arguments import bind_socket
 from .model_options import Sampler, model_path
 from .tables import say
 

@@ -12,11 +12,12 @@ import tyro
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import TurngymError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.serving import bind_socket
 from ...leaderboard.ranking.board import REFERENCES
 from ...leaderboard.schema.base import make_form
 from ...leaderboard.schema.limits import ReplayLimits
 from ...leaderboard.suites.files import load_suite
-from .arguments import Repeated, bind_socket, home_there
+from .arguments import Repeated, home_there
 from .references import write_reference
 from .tables import escape, say
 

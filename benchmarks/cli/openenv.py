@@ -9,8 +9,8 @@ import tyro
 
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import find_environment
-from ...envs.utils.serving import serve
-from .arguments import Repeated, bind_socket, values
+from ...envs.utils.serving import bind_socket, serve
+from .arguments import Repeated, values
 from .tables import say
 
 

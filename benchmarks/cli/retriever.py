@@ -13,8 +13,8 @@ import tyro
 from ...agents.retrieval.server import make_app
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError, check_package
 from ...envs.tools.retrieval.base import Retriever
-from ...envs.utils.serving import serve
-from .arguments import Repeated, bind_socket
+from ...envs.utils.serving import bind_socket, serve
+from .arguments import Repeated
 from .env_options import existing_file
 from .tables import say
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from turngym.benchmarks.cli.arguments import bind_socket
+from turngym.envs.utils.serving import bind_socket
 
 pytest.importorskip("fastapi")
 uvicorn = pytest.importorskip("uvicorn")

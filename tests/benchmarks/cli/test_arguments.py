@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +13,6 @@ import tyro
 
 from turngym.benchmarks.cli import play, train
 from turngym.benchmarks.cli.arguments import (
-    bind_socket,
     check_workers,
     expand_dotted,
     new_folder,
@@ -191,26 +188,3 @@ def test_processes_have_a_bound(
     said = capsys.readouterr().err
     assert "--workers 99999999999: expected at most 1,024, a process each." in said
     assert not any(tmp_path.iterdir())
-
-
-def test_connections_to_a_bound_socket_send_at_once() -> None:
-    """Each answer on a kept connection took 40 ms: its second part waited for a receipt."""
-
-    async def asked() -> list[int]:
-        found: list[int] = []
-
-        async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            mine = writer.get_extra_info("socket")
-            found.append(mine.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-            writer.close()
-
-        with bind_socket("127.0.0.1", 0, "here") as bound:
-            server = await asyncio.start_server(connected, sock=bound)
-            async with server:
-                reader, writer = await asyncio.open_connection(*bound.getsockname())
-                await reader.read()
-                writer.close()
-        return found
-
-    (at_once,) = asyncio.run(asked())
-    assert at_once
