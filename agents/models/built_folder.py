@@ -9,14 +9,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ...envs.core.errors import DataError, MissingExtraError
+from ...envs.core.errors import BadValueError, DataError, MissingExtraError
 from ...envs.utils.disk_cache import make_folder
 from ...envs.utils.disk_errors import disk_errors
+from ...envs.utils.system import try_lock
 
+_HELD = "lock"
+"""In a temporary folder: locked as long as the process lives that writes there."""
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -84,7 +87,8 @@ def _writable_or_refused(folder: Path, what: str) -> Iterator[None]:
 def whole_or_nothing(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to write into, whose files are in ``folder`` if nothing goes wrong.
 
-    An error or an interrupt leaves ``folder`` as it was, so that it can be tried again.
+    An error or an interrupt leaves ``folder`` as it was, so that it can be tried again. What a
+    process left beside it that was killed, the next one deletes.
 
     Args:
         folder: One that is not there yet, or empty.
@@ -97,8 +101,8 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
     beside = not there or os.access(folder.parent, os.W_OK)  # else a folder that was given to us
     home = folder.parent if beside else folder
     partial = f".{folder.name}-partial-"
-    with disk_errors(home), tempfile.TemporaryDirectory(dir=home, prefix=partial) as scratch:
-        draft = Path(scratch) / "draft"
+    with disk_errors(home), _held_scratch(home, partial) as scratch:
+        draft = scratch / "draft"
         draft.mkdir()
         yield draft
         if not there:
@@ -113,6 +117,24 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
                 for path in begun:  # nothing that somebody else has written meanwhile
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                 raise
+
+
+@contextmanager
+def _held_scratch(home: Path, prefix: str) -> Iterator[Path]:
+    """Yield a temporary folder; delete those of this prefix whose processes are dead."""
+    with suppress(OSError):  # a folder that may not be listed
+        for left in [path for path in home.iterdir() if path.name.startswith(prefix)]:
+            with suppress(OSError, BadValueError), (left / _HELD).open("r+b") as file:
+                if try_lock(file, "a temporary folder"):
+                    shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix=prefix) as made:
+        scratch = Path(made)
+        fresh = scratch / f"{_HELD}.new"
+        with fresh.open("wb") as file:
+            with suppress(BadValueError):  # no locks here: what a killed process leaves stays
+                try_lock(file, "a temporary folder")
+                fresh.rename(scratch / _HELD)  # locked before others see it
+            yield scratch
 
 
 def seal(folder: Path, manifest: str, about: Mapping[str, Any]) -> None:

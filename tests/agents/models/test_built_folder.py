@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -159,3 +162,32 @@ def test_a_merge_that_fails_can_be_tried_again(
     monkeypatch.setattr(export, "load_tokenizer", lambda _, **more: read(tiny_model, **more))
     export_merged(folder, out)
     load_model(out)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from turngym.agents.models.built_folder import whole_or_nothing
+
+with whole_or_nothing(Path(sys.argv[1])) as draft:
+    (draft / "model").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_deleted_by_the_next(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(out)], check=False)
+        assert done.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    with whole_or_nothing(tmp_path / "other"):  # of another folder
+        assert left.exists()
+    with whole_or_nothing(out) as draft:
+        (draft / "model").write_text("whole")
+        assert not left.exists()
+        with whole_or_nothing(out) as beside:  # which leaves alone what is written still
+            (beside / "second").write_text("")
+        shutil.rmtree(out)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "other"}
+    assert (out / "model").read_text() == "whole"
