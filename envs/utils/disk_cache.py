@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.errors import BadValueError
 from .disk_errors import DENIED, FULL
+from .system import try_lock
 
 Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
@@ -21,6 +22,8 @@ _PRIVATE = 0o700
 _PUBLIC_SEEDS = 2**53
 _SECRET_SEED = re.compile(r"[0-9a-f]{32}")
 """What :func:`name_seed` makes of a seed that may be secret; other hashes in names are shorter."""
+_SCRATCH = re.compile(r"\.arrays[0-9a-f]{16}$")
+"""What the name of a file ends with that is being written."""
 
 
 def cache_dir() -> Path:
@@ -113,6 +116,7 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
         build: Makes the arrays (no object dtype).
 
     A folder that cannot be written, or is not known, is no error: the arrays are simply not kept.
+    What processes left there that were killed while they wrote is deleted before something is.
     Other accounts may read them as the process's umask says, so that a shared folder serves all;
     what comes of a secret seed is this account's alone.
     """
@@ -125,6 +129,7 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
     if stored is not None:
         return stored
     made = dict(build())
+    _delete_abandoned(root)
     _write(path, made, private=_SECRET_SEED.search(name) is not None)
     return made
 
@@ -184,8 +189,20 @@ def _write(path: Path, arrays: Arrays, private: bool) -> None:
     _write_whole(path, digest, body, private=private)
 
 
+def _delete_abandoned(folder: Path) -> None:
+    """Delete what is half written and held by no process any more.
+
+    One that has just begun, or just ended, can be taken for abandoned: it is built again.
+    """
+    for path in folder.glob("*.arrays*"):
+        if _SCRATCH.search(path.name):
+            with suppress(OSError, BadValueError), path.open("r+b") as file:
+                if try_lock(file, "a file of the cache"):
+                    path.unlink()
+
+
 def _write_whole(path: Path, *parts: bytes | memoryview, private: bool = True) -> None:
-    scratch = path.with_name(f"{path.name}{os.urandom(8).hex()}")
+    scratch = path.with_name(f"{path.name}{os.urandom(8).hex()}")  # as _SCRATCH says
     try:
         make_folder(path.parent)
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -194,6 +211,8 @@ def _write_whole(path: Path, *parts: bytes | memoryview, private: bool = True) -
         return
     try:
         with os.fdopen(handle, "wb") as file:
+            with suppress(BadValueError):  # no locks here
+                try_lock(file, "a file of the cache")
             file.writelines(parts)
         os.replace(scratch, path)
     except BaseException as fault:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from turngym.envs.utils.disk_cache import (
     make_folder,
     name_seed,
 )
+from turngym.envs.utils.system import try_lock
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -141,6 +145,34 @@ def test_an_interrupt_leaves_no_half_of_a_file(
     with pytest.raises(KeyboardInterrupt):
         cache_text(tmp_path / "one", lambda: "text")
     assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import os, signal
+import numpy as np
+from turngym.envs.utils import disk_cache
+
+disk_cache.os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+if {held}:  # killed before its file is closed
+    disk_cache.os.fdopen = lambda *args: os.kill(os.getpid(), signal.SIGKILL)
+disk_cache.cache_arrays("killed", lambda: dict(a=np.arange(3)))
+"""
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_what_a_killed_process_left_is_deleted(
+    held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNGYM_CACHE", str(tmp_path))
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", KILLED.format(held=held)], check=False)
+        assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 1  # the second has deleted the first's
+    alive = tmp_path / "alive.arrays0123456789abcdef"
+    with alive.open("wb") as file:
+        assert try_lock(file, "the test")
+        cache_arrays("whole", arrays)
+        assert {path.name for path in tmp_path.iterdir()} == {"whole.arrays", alive.name}
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
