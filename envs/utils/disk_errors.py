@@ -25,6 +25,10 @@ BARRED = (
 )
 _NEARLY_FULL = 2**20
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
+_TOO_LARGE = (
+    "a file grew larger than this process may write. Raise the limit, which `ulimit -f` shows, and "
+    "run the same command again."
+)
 _ADVICE = (
     "Make room and run the same command again; finished parts that it can go on from are kept."
 )
@@ -64,10 +68,10 @@ def describe_disk_error(error: BaseException, folder: Path | str = "") -> str | 
         start = f"{place}: " if place else ""
         if number in FULL:
             return f"{start}the disk is full. {_ADVICE}"
+        if number == errno.EFBIG:  # of an open file, which the error does not name
+            return f"{start}{_TOO_LARGE}"
         if number in BARRED and place:
             return f"{start}cannot be used ({os.strerror(number)})."
-        if number == errno.EFBIG:  # of an open file, which the error does not name
-            return "a file grew larger than this process may write (`ulimit -f` shows the limit)."
     return None
 
 

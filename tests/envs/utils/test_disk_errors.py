@@ -29,7 +29,7 @@ def test_a_full_disk(number: int) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    [errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG, errno.ENAMETOOLONG, errno.ELOOP],
+    [errno.EACCES, errno.EROFS, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP],
 )
 def test_a_folder_that_cannot_be_written(number: int) -> None:
     with (
@@ -39,8 +39,11 @@ def test_a_folder_that_cannot_be_written(number: int) -> None:
         raise failing(number, "a/b")
 
 
-def test_a_limit_on_the_size_of_files_needs_no_name() -> None:
-    assert "ulimit -f" in (describe_disk_error(failing(errno.EFBIG)) or "")
+def test_a_limit_on_the_size_of_files_says_which_with_a_name_and_without() -> None:
+    said = describe_disk_error(failing(errno.EFBIG)) or ""
+    assert "ulimit -f" in said
+    assert describe_disk_error(failing(errno.EFBIG), "here") == f"here: {said}"
+    assert describe_disk_error(failing(errno.EFBIG, "a/b"), "here") == f"a/b: {said}"
     assert describe_disk_error(failing(errno.EACCES)) is None
 
 
