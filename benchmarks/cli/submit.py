@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from ...agents.engines.factory import EngineSettings
+from ...agents.models.built_folder import whole_or_nothing
 from ...agents.scripted import scripted, scripted_names
 from ...algos.evaluation.evaluate import describe_decoding
 from ...algos.runs.progress import Bar, Reporter, reporter
@@ -202,9 +203,10 @@ def run(command: Command) -> None:
         for place, source in enumerate(sources)
         for episode in source.play(suite, place, report)
     ]
-    write_entry(out, manifest, episodes, notes)
-    if key is not None:
-        write_signature(out, sign(EntryFiles(out).canonical, key))
+    with whole_or_nothing(out) as draft:
+        write_entry(draft, manifest, episodes, notes)
+        if key is not None:
+            write_signature(draft, sign(EntryFiles(draft).canonical, key))
     lost = sum(episode.error is not None for episode in episodes)
     errors = f"; {lost} of them stopped with an error and count as 0" if lost else ""
     say(f"{len(episodes)} episodes of {suite.id} are in {out}{errors}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -196,6 +198,28 @@ def test_submit_refuses(
     assert submit(suite_file, tmp_path / "e", *words) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "e" / "entry.json").exists()
+
+
+def test_an_entry_that_could_not_be_written_whole_is_not_there(
+    suite_file: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the same command refuses the folder, and a half could be taken for the whole."""
+
+    def full(root: Path, *about: object) -> None:
+        (root / "episodes").mkdir()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    out = tmp_path / "entry"
+    with monkeypatch.context() as patch:
+        patch.setattr("turngym.benchmarks.cli.submit.write_entry", full)
+        assert submit(suite_file, out, "random") == 2
+    assert f"{tmp_path}: the disk is full" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert submit(suite_file, out, "random") == 0
+    assert (out / "entry.json").is_file()
 
 
 def test_submit_and_reference_overwrite_nothing(
