@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +20,7 @@ from ....utils.disk_cache import make_folder
 from ....utils.disk_errors import disk_errors
 from ....utils.file_rows import get_contents, parse_row, row_id, strip_byte_order_mark
 from ....utils.system import try_lock
-from .files import save_array, save_arrays, save_json
+from .files import SCRATCH, save_array, save_arrays, save_json
 from .kinds import INDEX_KINDS, load_entry
 from .manifest import FILE, FORMAT, Manifest, corpus_digest, read_manifest
 from .passages import ID_HASHES, ID_ORDER, OFFSETS, id_hash
@@ -28,6 +28,8 @@ from .progress import Progress, ignore_progress
 
 BLOCK = 50_000
 LOCK = "build.lock"
+BEGUN = "build.json"
+"""What is being built; there until the index is finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +100,14 @@ def build_index(  # noqa: PLR0913 - what the command line takes
     plan = BuildPlan(corpus, out, kind, checked, progress)
     key = _make_key(plan, block)
     if not overwrite and (done := _find_finished(plan)) is not None:
+        if (out / BEGUN).exists():  # its build was killed when all was there
+            with suppress(DataError, OSError), _alone(out):
+                _delete_leftovers(out)
         return done
     with disk_errors(out), _alone(out):
-        if overwrite and (out / FILE).exists() | (out / "build.json").exists():
+        if overwrite and (out / FILE).exists() | (out / BEGUN).exists():
             _clear(out)
+        _delete_leftovers(out)
         if (done := _find_finished(plan)) is not None:  # another process was faster
             return done
         _open(out, key)
@@ -118,8 +124,7 @@ def build_index(  # noqa: PLR0913 - what the command line takes
             settings=checked,
         )
         made.save(out)
-        shutil.rmtree(out / "parts", ignore_errors=True)
-        (out / "build.json").unlink(missing_ok=True)
+        _delete_leftovers(out)
     return made
 
 
@@ -178,11 +183,27 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
 
 
 def _clear(out: Path) -> None:
+    """Empty the folder; killed on the way, it is one with an unfinished build of something else."""
+    if (out / FILE).exists():
+        (out / FILE).replace(out / BEGUN)
     for path in out.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != LOCK:
+        elif path.name not in (LOCK, BEGUN):
             path.unlink()
+    (out / BEGUN).unlink()
+
+
+def _delete_leftovers(out: Path) -> None:
+    """Delete what killed builds left: files half written, and the blocks of a finished index."""
+    if (out / FILE).exists():
+        shutil.rmtree(out / "parts", ignore_errors=True)
+        (out / BEGUN).unlink(missing_ok=True)
+    elif not (out / BEGUN).exists():
+        return  # something else
+    for path in [*out.glob(".*"), *out.glob("parts/.*")]:
+        if SCRATCH.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _find_finished(plan: BuildPlan) -> Manifest | None:
@@ -205,7 +226,7 @@ def _find_finished(plan: BuildPlan) -> Manifest | None:
 
 def _open(out: Path, key: Mapping[str, Any]) -> None:
     """Begin, or see that what was begun is the same."""
-    path = out / "build.json"
+    path = out / BEGUN
     if path.exists():
         try:
             begun = json.loads(path.read_bytes())

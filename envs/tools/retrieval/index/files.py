@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ....core.errors import DataError
+
+SCRATCH = re.compile(r"\..+\.(json|npy|npz)-[a-z0-9_]{8}")
+"""Names of files that :func:`write_whole` has not finished."""
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:

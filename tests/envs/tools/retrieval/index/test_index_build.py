@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import IO, Any
 
@@ -209,6 +210,58 @@ def test_a_build_that_could_not_begin_can_be_made_again(
             build_index(corpus, tmp_path / "out")
     (tmp_path / "out" / ".build.json-abc").touch()  # what a kill there leaves
     assert build_index(corpus, tmp_path / "out").passages == 25
+
+
+def test_an_overwriting_that_is_killed_can_be_made_again(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder had lost its manifest, and was taken for one with other things."""
+    out = tmp_path / "out"
+    build_index(corpus, out)
+    real, deleted = Path.unlink, []
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        if path.name != build_module.LOCK:
+            if len(deleted) == 3 and path.parent == out:
+                raise Stop
+            deleted.append(path)
+        real(path, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(Stop):
+            build_index(corpus, out, overwrite=True)
+    with pytest.raises(DataError, match="not finished"):
+        open_index(out)
+    with pytest.raises(DataError, match=r"unfinished build of something else .* say --overwrite"):
+        build_index(corpus, out)
+    assert build_index(corpus, out, overwrite=True).passages == 25
+    assert not (out / build_module.BEGUN).exists()
+
+
+def test_what_killed_builds_left_is_deleted(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    build_index(corpus, whole)
+    names = {path.name for path in whole.iterdir()}
+    for last in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(build_module.Manifest, "save", stop)
+            with pytest.raises(Stop):
+                build_index(corpus, out, block=4)
+        (out / ".scores.npy-x1y2z3_4").touch()  # killed within write_whole
+        (out / "parts" / ".00001.npz-x1y2z3_4").touch()
+        (out / ".index.json-x1y2z3_4").touch()
+        if last:  # killed right behind the manifest
+            shutil.copy(whole / "index.json", out)
+        assert build_index(corpus, out, block=4).passages == 25
+        assert {path.name for path in out.iterdir()} == names
+        shutil.rmtree(out)
+
+
+def stop(*about: object) -> None:
+    raise Stop
 
 
 def test_two_processes_do_not_build_in_one_folder(tmp_path: Path, corpus: Path) -> None:
