@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -347,7 +348,8 @@ def _lock(descriptor: int) -> None:
         import fcntl
     except ImportError:
         return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def _read_last_byte(file: Any, size: int) -> bytes:

@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import json
 import multiprocessing
+import os
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -424,3 +425,15 @@ def test_a_checkout_that_was_never_installed_has_versions(
         "gymnasium": known("gymnasium"),
         "numpy": known("numpy"),
     }
+
+
+def test_a_file_system_without_locks_takes_transcripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    append_line(tmp_path / "episodes.jsonl", "{}")
+    append_line(tmp_path / "episodes.jsonl", "{}")
+    assert (tmp_path / "episodes.jsonl").read_text() == "{}\n{}\n"
