@@ -249,7 +249,7 @@ def write_score_rows(path: Path, rows: Sequence[ScoreRow], *, join: bool = False
         if pipe or not os.access(whole.parent, os.W_OK):
             path.write_text(text, encoding="utf-8")
             return
-        with whole_file(whole) as file:
+        with whole_file(whole, alone=False) as file:
             file.write(text)
 
 

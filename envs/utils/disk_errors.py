@@ -35,15 +35,18 @@ _ADVICE = (
 
 
 @contextmanager
-def whole_file(path: Path, *, sync: bool = False) -> Iterator[IO[str]]:
+def whole_file(path: Path, *, sync: bool = False, alone: bool = True) -> Iterator[IO[str]]:
     """Open a text file that takes its name once it is complete: others may read what is there.
 
     Args:
         path: The file; an existing one is replaced, and stays where the context raises.
         sync: Whether it is on the disk before it takes its name, so that a machine that stops
             leaves the old one or the new one.
+        alone: Whether no other process writes this file meanwhile. Else the last one that ends
+            stays; a kill then leaves an incomplete file whose name no other has.
     """
-    part = path.with_name(f"{path.name}.part")
+    own = "" if alone else f".{os.urandom(4).hex()}"
+    part = path.with_name(f"{path.name}{own}.part")
     try:
         with part.open("w", encoding="utf-8") as file:
             yield file

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.agents.scripted import scripted
+from turngym.algos.evaluation import score_rows as score_rows_module
 from turngym.algos.evaluation.evaluate import EpisodeScore, EvalSet, Evaluation, evaluate_policy
 from turngym.algos.evaluation.score_rows import (
     Played,
@@ -117,6 +120,27 @@ def test_scores_that_find_no_room_leave_the_old_ones(tmp_path: Path) -> None:
     write_score_rows(link, rows[:1])
     assert read_score_rows(file) == rows[:1]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "scores.json"]
+
+
+def test_two_evaluations_that_end_at_once_both_write_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One ended with an error, behind hours of play: the other had taken its file away."""
+    file, row = tmp_path / "scores.json", rows_of_agent(evaluation(["solved"]))[0]
+    real, begun = score_rows_module.whole_file, []
+
+    @contextmanager
+    def beside(path: Path, **how: bool) -> Iterator[Any]:
+        with real(path, **how) as opened:
+            if not begun:
+                begun.append(path)
+                write_score_rows(file, [row, row])
+            yield opened
+
+    monkeypatch.setattr(score_rows_module, "whole_file", beside)
+    write_score_rows(file, [row])
+    assert len(read_score_rows(file)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
 
 
 def test_files_from_before_are_read(tmp_path: Path) -> None:

@@ -99,3 +99,14 @@ def test_a_file_is_whole_or_what_it_was(tmp_path: Path, sync: bool) -> None:
         broken()
     assert path.read_text(encoding="utf-8") == "ä" * 100_000
     assert os.listdir(tmp_path) == ["scores.json"]
+
+
+def test_of_two_writers_at_once_the_last_one_stays(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    with whole_file(path, alone=False) as first:
+        first.write("first")
+        with whole_file(path, alone=False) as second:
+            second.write("2")
+        assert path.read_text() == "2"
+    assert path.read_text() == "first"
+    assert os.listdir(tmp_path) == ["scores.json"]
