@@ -85,7 +85,10 @@ def git_commit() -> str | None:
 
 def _git(git: str, root: Path, *words: str) -> str | None:
     command = [git, "--no-optional-locks", "-C", str(root), *words]  # it only reads
-    done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", errors="replace", check=False
-    )
+    try:
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False
+        )
+    except OSError:  # no further process can be started, or git itself cannot
+        return None
     return done.stdout.strip() if done.returncode == 0 else None

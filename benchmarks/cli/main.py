@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
@@ -106,6 +107,8 @@ _OPENMP = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "TOKENIZERS_PARA
 
 _NO_HOME = "Could not determine home directory"
 """What pathlib says of a ``~`` that stands for no folder, in an error of no kind of its own."""
+_NO_MORE = ("can't start new thread", str(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))))
+"""What Python says of a thread, and of a process, that the system does not start."""
 _SLOW = {"train": "loading libraries, the environment and the model"}
 """What commands say that load for seconds, before they do."""
 
@@ -212,6 +215,12 @@ def _run_guarded(words: Sequence[str] | None) -> int:
 
 def _describe_system(error: OSError | RuntimeError, words: Sequence[str]) -> TurngymError | None:
     """Return what a disk or an account refuses, None if the error is of another kind."""
+    if str(error) in _NO_MORE:
+        return BadValueError(
+            "no further process or thread can be started: those of this account, or of its "
+            "container or job, are as many as they may be (`ulimit -u` shows the account's limit). "
+            "Raise the limit, end others, or ask for fewer workers, and run the same command again."
+        )
     if isinstance(error, OSError):
         line = describe_disk_error(error)
         return None if line is None else DataError(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -39,6 +40,16 @@ def test_a_commit_whose_changes_git_cannot_tell_says_so(monkeypatch: pytest.Monk
         assert git_commit() == "a" * 40 + "+unknown"
     finally:
         git_commit.cache_clear()
+
+
+def test_a_git_that_cannot_be_started_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a limit on processes ends a training that needs no other."""
+
+    def refuse(*command: object, **how: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(provenance.subprocess, "run", refuse)
+    assert provenance._git("git", ROOT, "rev-parse", "HEAD") is None
 
 
 def test_the_source_tree_is_only_read(tmp_path: Path) -> None:

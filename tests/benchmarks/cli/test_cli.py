@@ -427,6 +427,22 @@ def test_a_disk_that_refuses_ends_in_one_line(
     assert refused(["envs"], capsys).startswith(line)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("can't start new thread"), OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))],
+)
+def test_a_limit_on_processes_ends_in_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `ulimit -u` sets it, or a container's number of processes."""
+
+    def fail(command: object) -> None:
+        raise error
+
+    monkeypatch.setattr("turngym.benchmarks.cli.envs.run", fail)
+    assert refused(["envs"], capsys).startswith("error: no further process or thread can be start")
+
+
 @pytest.mark.parametrize("ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
 @pytest.mark.parametrize("held", [False, True])
 def test_sigterm_ends_a_command_with_143(
