@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...envs.core.errors import DataError
 from ...envs.utils.statistics import Estimate
+from ..runs.metrics import evaluated_sets
 from ..runs.run_dir import read_json, write_json
 
 GREEDY = "greedy_"
@@ -190,7 +191,7 @@ def scores_at(
     if not found:
         return []
     row = found[-1]
-    names = dict.fromkeys(key.split("/")[1] for key in row if key.startswith("eval/"))
+    names = evaluated_sets(row)
     scores: list[SetScore] = []
     for whole, (env_id, split) in where.items():
         for name in names:

@@ -1,6 +1,6 @@
 """The metric keys that a run may log, declared in one table: ``stage/quantity_unit``.
 
-A ``*`` in a key stands for one free segment (the name of a reward term, of an evaluation set).
+A ``*`` in a key stands for any name (of a reward term, of an evaluation set), ``/`` included.
 Logging a key that is not declared raises, so that names never drift apart between runs. A plugin
 declares the keys of its own parts with :func:`declare_metric`.
 """
@@ -167,8 +167,11 @@ _ADVICE = (
 )
 _OWN_KEY = re.compile(r"(credit|loss)/[a-z][a-z0-9_]*")
 _PATTERNS = tuple(
-    re.compile(re.escape(key).replace(r"\*", r"[^/]+") + r"\Z") for key in METRICS if "*" in key
+    re.compile(re.escape(key).replace(r"\*", ".+") + r"\Z", re.DOTALL)
+    for key in METRICS
+    if "*" in key
 )
+_SET_SIZE = re.compile(r"eval/(.+)/n\Z", re.DOTALL)
 
 
 _OF_MAIN: set[str] = set()
@@ -225,6 +228,11 @@ def checked(row: Mapping[str, float]) -> dict[str, float]:
         if not math.isfinite(value):
             raise BadValueError(f"metrics: {key} is {value}; expected a finite number.")
     return {key: float(value) for key, value in row.items()}
+
+
+def evaluated_sets(row: Mapping[str, object]) -> list[str]:
+    """Return the names of the evaluation sets that a row has scores of, in its order."""
+    return [found[1] for key in row if (found := _SET_SIZE.match(key))]
 
 
 def without_times(row: Mapping[str, object]) -> dict[str, object]:

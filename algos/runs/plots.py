@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .metrics import evaluated_sets
+
 INK, GREY = "#1b1f24", "#8a929c"
 COLOURS = ("#1f6feb", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285")
 STYLES = ("-", "--", ":", "-.")
@@ -172,8 +174,7 @@ def _mean(lines: Sequence[tuple[list[float], list[float]]]) -> tuple[list[float]
 
 
 def _sets(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    found = [key.split("/")[1] for row in rows for key in row if key.startswith("eval/")]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(name for row in rows for name in evaluated_sets(row)))
 
 
 def _training(axes: Any, rows: Sequence[Mapping[str, Any]], key: str) -> None:

@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from turngym.algos.runs import metrics
-from turngym.algos.runs.metrics import METRICS, checked, declare_metric, without_times
+from turngym.algos.runs.metrics import (
+    METRICS,
+    checked,
+    declare_metric,
+    evaluated_sets,
+    without_times,
+)
 from turngym.envs.core.errors import BadValueError, UnknownNameError
 
 
@@ -12,8 +18,22 @@ def test_declared_keys_and_families_pass() -> None:
     assert checked(row) == {k: float(v) for k, v in row.items()}
 
 
+@pytest.mark.parametrize("name", ["format/tags", "[red]a[/red] $b$", "two\nlines", "a/n"])
+def test_a_name_in_a_key_is_any_text(name: str) -> None:
+    row = {
+        f"rollout/term_{name}_mean": 0.5,
+        f"shaped/term_{name}_mean": 0.5,
+        f"rollout/metric_{name}_mean": 0.5,
+        f"eval/dev, {name}/n": 3.0,
+        f"eval/dev, {name}/metric_{name}_mean": 0.5,
+        f"eval/dev, {name}/greedy_n": 3.0,
+    }
+    assert checked(row) == row
+    assert evaluated_sets(row) == [f"dev, {name}"]
+
+
 @pytest.mark.parametrize(
-    "key", ["rollout/return", "eval/success_frac", "eval/a/b/success_frac", "eval/*", "new/x_s"]
+    "key", ["rollout/return", "eval/success_frac", "eval/a/success", "eval/*", "new/x_s"]
 )
 def test_undeclared_keys_raise(key: str) -> None:
     with pytest.raises(UnknownNameError, match="unknown metric"):
