@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...envs.utils.untrusted_text import plain
 from .metrics import evaluated_sets
 
 INK, GREY = "#1b1f24", "#8a929c"
@@ -77,13 +78,25 @@ def draw_curve(
             if handles:
                 axes.legend(handles, labels, frameon=False, fontsize=8, loc="best")
     if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold")
+        figure.suptitle(
+            _as_it_is(title), x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold"
+        )
     figure.savefig(path, pil_kwargs={"compress_level": 1})
 
 
 def _wrap_title(title: str, width: float) -> str:
     """Return a title in lines that a picture so many inches wide has room for."""
-    return "\n".join(textwrap.wrap(title, int(9.5 * width)))
+    return "\n".join(textwrap.wrap(plain(title), int(9.5 * width)))
+
+
+def _as_it_is(text: str) -> str:
+    """Return what matplotlib shows as this text.
+
+    It would read what stands between two ``$`` as mathematics, and leave a label that begins with
+    ``_`` out of the legend.
+    """
+    shown = plain(text).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _margins(figure: Any, panels: int, title: str) -> dict[str, float]:
@@ -127,7 +140,7 @@ def draw_runs(
         label: f"{label} ({len(runs)} seeds)" if len(runs) > 1 else label
         for label, runs in groups.items()
     }
-    names = {label: textwrap.fill(name, 115) for label, name in names.items()}
+    names = {label: _as_it_is(textwrap.fill(name, 115)) for label, name in names.items()}
     title = _wrap_title(title, 9.0)
     lines_below = sum(1 + name.count("\n") for name in names.values()) + 1
     height = 3.8 + LINE * lines_below + TITLE_LINE * title.count("\n")
@@ -162,7 +175,9 @@ def draw_runs(
         title_fontsize=8,
     )
     if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold")
+        figure.suptitle(
+            _as_it_is(title), x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold"
+        )
     figure.savefig(path)
 
 
@@ -214,7 +229,7 @@ def _evaluation(
         lw=1.8,
         marker="o",
         ms=3.5,
-        label=f"{name} (n = {n}, 95 % band)",
+        label=_as_it_is(f"{name} (n = {n}, 95 % band)"),
         zorder=3,
     )
 

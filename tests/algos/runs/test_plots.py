@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,3 +139,39 @@ def test_every_label_has_a_line_of_its_own_and_every_tick_a_number(
 
 def with_steps(rows: list[dict[str, float]]) -> list[dict[str, float]]:
     return [row | {"budget/optimizer_steps": row["step"]} for row in rows]
+
+
+NAMES = ("$\\frac{$", "_mine", "a $x_1$ b", "\ud800\x00\u202e", "costs $5 or \\$6")
+"""Names that matplotlib reads as mathematics, leaves out of legends, or cannot draw."""
+SHOWN = ("$\\frac{$", " _mine", "a $x_1$ b", "␚␚␚", "costs $5 or \\$6")
+
+
+@pytest.fixture
+def texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is drawn as plain text."""
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    drawn: list[str] = []
+    draw = RendererAgg.draw_text
+
+    def keep(self: Any, gc: Any, x: Any, y: Any, s: str, prop: Any, angle: Any, **how: Any) -> None:
+        if not how.get("ismath"):
+            drawn.append(s)
+        draw(self, gc, x, y, s, prop, angle, **how)
+
+    monkeypatch.setattr(RendererAgg, "draw_text", keep)
+    return drawn
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_names_of_sets_are_shown_as_they_are(tmp_path: Path, texts: list[str]) -> None:
+    draw_curve(rows(NAMES), tmp_path / "curve.png", title=" ".join(NAMES[:3]))
+    assert " ".join(NAMES[:3]) in texts
+    assert {f"{name} (n = 200, 95 % band)" for name in SHOWN} <= set(texts)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_names_of_runs_are_shown_as_they_are(tmp_path: Path, texts: list[str]) -> None:
+    found = [row | {"budget/optimizer_steps": row["step"]} for row in rows(())]
+    draw_runs({name: [found] for name in NAMES}, tmp_path / "curves.png", title=NAMES[0])
+    assert {NAMES[0], *SHOWN} <= set(texts)
