@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -17,8 +18,12 @@ class PlainConsole(Console):
 
     Pages, passages, models and other people's files bring texts with ESC and C1 codes, which
     could hide what was printed; a sign stands in their place. Everything in this package prints
-    through this class.
+    through this class. Words between colons stay words: rich would make an emoji of ``:key:``, also
+    in a path or in what a model wrote.
     """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"emoji": False, **settings})
 
     def on_broken_pipe(self) -> None:
         """Be quiet where nobody reads stderr any more: work goes on without its progress.

@@ -35,7 +35,7 @@ class Reporter(Protocol):
     """Where a run reports its progress."""
 
     def note(self, text: str) -> None:
-        """Print one permanent line."""
+        """Print one permanent line, as it is."""
         ...
 
     def bar(self, label: str) -> AbstractContextManager[Bar]:
@@ -63,20 +63,20 @@ class Terminal:
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=28),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             console=console,
         )
         self._open = 0
 
     def note(self, text: str) -> None:
         """Print above the bars."""
-        self._progress.console.print(text, highlight=False)
+        self._progress.console.print(text, highlight=False, markup=False)
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
@@ -111,7 +111,7 @@ class Lines:
 
     def note(self, text: str) -> None:
         """Print a line."""
-        self._console.print(text, highlight=False, soft_wrap=True)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rich.markup import escape
-
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError, check_package
 from ...envs.utils.disk_cache import make_folder
@@ -202,7 +200,7 @@ def fill(command: Command, suite: Suite) -> None:
     report([out], out, command.baseline)
     if problems := say_problems(board):
         for line in problems:
-            say(escape(line))
+            say(line)
         raise SystemExit(1)
 
 

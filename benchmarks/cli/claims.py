@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.progress import track
 
 from ...algos.runs.console import PlainConsole
@@ -113,7 +112,7 @@ def run_all(command: Command, claims: list[Claim]) -> None:
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))}
 
     def show(line: str) -> None:
-        say(escape(line))
+        say(line)
 
     executor = ProcessExecutor(workers, out / "logs", (), threads)
     outcomes = run_claims(claims, out, command.seeds, executor, view, show)

@@ -206,7 +206,7 @@ def measure(
         show(found)
     say("")
     for path in written:
-        say(escape(str(path)))
+        say(str(path))
     if study.failed:
         raise OwnPartError(
             f"{' '.join(study.failed.values())} The report in {out} has what else was measured; "
@@ -361,18 +361,18 @@ def measure_matrix(command: Command, results: str) -> None:
         raise BadValueError("--at: names no policy; expected start, halfway or both.")
     jobs = plan_columns(read_parts([Path(results)]), command.only, ats, out, settings)
     make_folder(out)  # refused now where it is a file, not after a column was measured
-    say(f"{len(jobs)} columns and policies in {escape(str(out))}")
+    say(f"{len(jobs)} columns and policies in {out}")
     with lock_folder(out / "lock"):
-        sweep = run_sweep(jobs, workers(command), lambda line: say(escape(line)))
+        sweep = run_sweep(jobs, workers(command), say)
     say(f"{len(sweep.measured)} measured, {len(sweep.kept)} were there before")
     for report in (*sweep.kept, *sweep.measured):
         place = report.place
         if place is None:
             continue
         for row, why in place.refused.items():
-            say(escape(f"not measured: {row} on {place.column}: {why}"))
+            say(f"not measured: {row} on {place.column}: {why}")
     places = f"--against {quote(results)} --reports {quote(str(out))}"
-    say(escape(f"turngym credit {places}"))
+    say(f"turngym credit {places}")
     if sweep.failed:
         raise BadValueError(
             f"credit: {len(sweep.failed)} columns could not be measured: {sweep.failed}. The same "
@@ -403,7 +403,7 @@ def compare(results: str, reports: Sequence[str], out: str | None = None) -> Non
     for order in found.orders:
         say(order_line(order))
     for doubt in found.doubts:
-        say(escape(f"careful: {doubt}"))
+        say(f"careful: {doubt}")
     if out is not None:
         for path in write_comparison(found, Path(out)):
-            say(escape(str(path)))
+            say(str(path))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.markup import escape
 
 from ...algos.runs.plots import BUDGETS, MEASURES, draw_runs
 from ...algos.runs.run_dir import list_settings, read_json, read_metrics
@@ -103,7 +102,7 @@ def run(command: Command) -> None:
     except (OSError, ValueError) as error:  # a suffix that matplotlib does not write
         raise BadValueError(f"curves: {command.out} cannot be written: {error}.") from error
     shown = ", ".join(f"{label} ({len(runs)})" for label, runs in groups.items())
-    say(escape(f"{out}: {shown}"))
+    say(f"{out}: {shown}")
 
 
 def label_runs(configs: Sequence[Mapping[str, Any]]) -> list[str]:

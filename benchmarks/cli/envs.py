@@ -10,7 +10,7 @@ import tyro
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import all_ids, find_environment
 from ...envs.utils.untrusted_text import plain
-from .tables import plain_table, table_console
+from .tables import escape, plain_table, table_console
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def run(command: Command) -> None:
             turns,
             f"{low:g} to {high:g}",
         )
-        summaries.append(f"[bold]{name}[/]: {about.summary}")
+        summaries.append(f"[bold]{name}[/]: {escape(about.summary)}")
     console = table_console()
     console.print(table)
     console.print()

@@ -118,7 +118,8 @@ def show(found: Mapping[str, Agreement], original: Original) -> None:
                 f"  {first.what} of the original: {first.expected[:_SHOWN]!r}",
                 f"  {first.what} here:            {first.got[:_SHOWN]!r}",
             )
-            say(f"\n[bold]{name}[/] first difference: " + escape("\n".join(lines)))
+            shown = f"[bold]{escape(name)}[/] first difference: " + escape("\n".join(lines))
+            say(f"\n{shown}", markup=True)
 
 
 def _measure(command: Command, original: Original) -> Mapping[str, Agreement]:

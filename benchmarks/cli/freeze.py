@@ -19,7 +19,7 @@ from ...leaderboard.schema.suite import Cell, Suite
 from ...leaderboard.suites.digests import make_cell_env, with_digests
 from ...leaderboard.suites.files import write_suite
 from .arguments import Repeated, plugin_words, values
-from .tables import escape, say
+from .tables import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +93,8 @@ def run(command: Command) -> None:
     with reporter().bar("freezing") as bar:
         suite = with_digests(draft, lambda done, count: bar.update(done / count))
     path = write_suite(suite, out)
-    say(f"{escape(suite.id)}: {wanted} tasks, digest {suite.digest[:8]}, in {escape(str(path))}")
-    file, plugins = escape(quote(str(path))), escape(plugin_words())
+    say(f"{suite.id}: {wanted} tasks, digest {suite.digest[:8]}, in {path}")
+    file, plugins = quote(str(path)), plugin_words()
     about = "--name … --organisation … --licence …"
     say(f"turngym submit AGENT --suite {file}{plugins} {about} --out ENTRY")
     say(f"turngym leaderboard verify ENTRY --suite-file {file}{plugins}")

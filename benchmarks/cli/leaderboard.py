@@ -206,7 +206,10 @@ def rebuild_index(action: Index) -> None:
         )
     for one in found:
         if one.verdict.refusal is not None:
-            say(f"[red]refused[/] {escape(one.entry_id)}: {escape(one.verdict.refusal.message)}")
+            say(
+                f"[red]refused[/] {escape(one.entry_id)}: {escape(one.verdict.refusal.message)}",
+                markup=True,
+            )
     accepted = sum(one.verdict.accepted for one in found)
     say(f"{accepted} of {len(found)} entries are in {database}")
 
@@ -261,7 +264,7 @@ def show_suites(action: Suites) -> None:
         for drift in find_drifts(suite):
             count += 1
             task = "" if drift.task is None else f" task {drift.task}"
-            say(f"{suite.id} {drift.env}{task}: {escape(drift.what)}")
+            say(f"{suite.id} {drift.env}{task}: {drift.what}")
         tasks = sum(len(cell.tasks) for cell in suite.cells)
         say(f"{suite.id}: {count} of {tasks} tasks differ")
         drifted += count
@@ -311,16 +314,20 @@ def _show_verdict(entry: Path, verdict: Verdict) -> None:
     if verdict.scores is not None and verdict.manifest is not None:
         say(
             f"[green]accepted[/] {escape(str(entry))}: {verdict.replayed} episodes replayed in "
-            f"{verdict.seconds:.1f} s"
+            f"{verdict.seconds:.1f} s",
+            markup=True,
         )
         table_console().print(scores_table(verdict.manifest.name, verdict.scores))
         return
     assert verdict.refusal is not None
     refusal = verdict.refusal
-    say(f"[red]refused[/] {escape(str(entry))} ({refusal.reason}): {escape(refusal.message)}")
+    say(
+        f"[red]refused[/] {escape(str(entry))} ({refusal.reason}): {escape(refusal.message)}",
+        markup=True,
+    )
     for label, value in (("expected", refusal.expected), ("got", refusal.got)):
         if value:
-            say(f"  {label}: {escape(value)}")
+            say(f"  {label}: {value}")
 
 
 def _suite_files(words: Sequence[str]) -> list[Path]:

@@ -132,11 +132,11 @@ def issue_token(action: Token) -> None:
 
     if action.revoke:
         settings = ServerSettings(home=home_there(Path(action.home).expanduser()))
-        say(f"{revoke_tokens(settings, action.name)} tokens of {escape(action.name)} revoked")
+        say(f"{revoke_tokens(settings, action.name)} tokens of {action.name} revoked")
         return
     settings = ServerSettings(home=make_folder(Path(action.home).expanduser()))
     made = new_token(settings, action.name)
-    say(f"token of {escape(action.name)}, shown this once:")
+    say(f"token of {action.name}, shown this once:")
     say(made)
 
 
@@ -187,7 +187,7 @@ def end_season(action: Reveal) -> None:
         )
     say(f"season {outcome.name}: the secret fits the commitment; published in {outcome.folder}")
     for entry_id, refusal in outcome.refused:
-        say(f"[red]refused[/] {escape(entry_id)}: {escape(refusal)}")
+        say(f"[red]refused[/] {escape(entry_id)}: {escape(refusal)}", markup=True)
     if outcome.unfinished:
         say(f"not finished, so without an entry: the passes of {', '.join(outcome.unfinished)}")
     if outcome.waiting:

@@ -14,6 +14,7 @@ from io import StringIO, TextIOWrapper
 from typing import Any
 
 import tyro
+from rich.text import Text
 
 from ...algos.runs.console import PlainConsole
 from ...algos.runs.interrupts import terminate_as_interrupt
@@ -416,8 +417,7 @@ def take_accepted(words: Sequence[str]) -> list[str]:
 
 
 def _refuse(error: TurngymError) -> int:
-    text = str(error).replace("[", r"\[")
-    line = f"[bold red]error:[/] {text}"
+    line = Text.assemble(("error:", "bold red"), f" {error}")
     with suppress(OSError):  # nobody reads stderr, or its disk is full: the status says it
         PlainConsole(stderr=True).print(line, highlight=False, soft_wrap=True)
     return REFUSED

@@ -235,8 +235,8 @@ def write_passage_file(action: Passages) -> None:
         )
     lost = f", {damaged:,} of them without the abstract of a damaged member" if damaged else ""
     say(
-        f"{written:,} papers in {escape(action.out)}{lost}. Next: turngym index build --corpus "
-        f"{escape(action.out)} --out FOLDER"
+        f"{written:,} papers in {action.out}{lost}. Next: turngym index build --corpus "
+        f"{action.out} --out FOLDER"
     )
 
 
@@ -325,7 +325,7 @@ def measure_worlds(action: Stats) -> None:
     console.print(_table(rows))
     for ordering in check_orderings(values) if action.preset == "default" else ():
         mark = "[green]holds[/]" if ordering.holds else "[red]does not hold[/]"
-        say(f"{ordering.text}: {mark}")
+        say(f"{ordering.text}: {mark}", markup=True)
     judged = [row for row in rows if row.inside is not None]
     if judged:
         inside = sum(bool(row.inside) for row in judged)
@@ -397,7 +397,7 @@ def write_imitation(action: Imitation) -> None:
         os.replace(draft, out)
     finally:
         draft.unlink(missing_ok=True)
-    say(f"{written:,} sessions in {escape(action.out)}")
+    say(f"{written:,} sessions in {action.out}")
 
 
 def draw(action: Draw) -> None:
@@ -410,7 +410,7 @@ def draw(action: Draw) -> None:
     crawl = _crawls(env, action.agent, [action.task], action.crawls)[0]
     PlainConsole().print(crawl_tree(crawl))
     draw_crawl(crawl, out)
-    say(f"drawn in {escape(str(out))}")
+    say(f"drawn in {out}")
 
 
 def draw_curve(action: Curve) -> None:
@@ -429,8 +429,8 @@ def draw_curve(action: Curve) -> None:
         recall = sum(t.recall()[-1] for t in traces) / len(traces)
         actions = sum(len(t.actions) for t in traces) / len(traces)
         line = f"{agent}: recall {recall:.3f} after {actions:.1f} actions, {len(traces)} requests"
-        say(escape(line))
-    say(f"drawn in {escape(str(out))}")
+        say(line)
+    say(f"drawn in {out}")
 
 
 def _check_read(action: Draw | Curve, agents: Sequence[str], env: gym.Env[Any, Any]) -> None:

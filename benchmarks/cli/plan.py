@@ -65,7 +65,7 @@ def run(command: Command) -> None:
     moved = {"offload": command.offload, "offload_activations": command.offload_activations}
     made = plan(chosen, hardware, command.lora_rank, **moved)
     console = table_console()
-    say(f"[bold]{chosen.name}[/]: {chosen.paper}")
+    say(f"[bold]{chosen.name}[/]: {chosen.paper}", markup=True)
     say(
         f"{chosen.recipe}, {chosen.model} ({made.parameters:,} parameters) on {chosen.env}, "
         f"{hardware.gpus} x {hardware.memory_gb:g} GB"
@@ -73,14 +73,14 @@ def run(command: Command) -> None:
     console.print()
     console.print(memory_table(made))
     least = min_gpus(chosen, hardware, command.lora_rank, **moved)
-    say(verdict(made, least))
+    say(verdict(made, least), markup=True)
     console.print()
     console.print(step_table(made))
     if chosen.published:
         console.print()
         console.print(published_table(chosen))
     for note in chosen.notes:
-        say(f"[dim]- {note}[/]")
+        say(f"[dim]- {note}[/]", markup=True)
 
 
 def list_presets() -> None:

@@ -238,7 +238,9 @@ def _action(console: Console, action: str) -> None:
 
 def _reward(console: Console, reward: float, info: Mapping[str, Any], human: bool = False) -> None:
     terms = ", ".join(f"{name} {value + 0.0:+g}" for name, value in info["reward_terms"].items())
-    console.print(f"reward {reward:+g}" + (f" ({terms})" if terms else ""), highlight=False)
+    console.print(
+        f"reward {reward:+g}" + (f" ({terms})" if terms else ""), highlight=False, markup=False
+    )
     if human and not info["valid_action"]:
         console.print(
             "[bold]You[/] wrote no action of this environment, which cost you a turn. "
@@ -256,4 +258,4 @@ def _ending(console: Console, info: Mapping[str, Any], env: TextEnv[Any, Any]) -
         )
     width = max(map(len, info["metrics"]), default=0) + 2
     for name, value in info["metrics"].items():
-        console.print(f"  {name:{width}}{value:g}", highlight=False)
+        console.print(f"  {name:{width}}{value:g}", highlight=False, markup=False)

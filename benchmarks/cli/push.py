@@ -11,7 +11,7 @@ import tyro
 from ...leaderboard.entries_io.files import MANIFEST
 from .hub import find_uploads, push
 from .model_options import model_path
-from .tables import escape, say
+from .tables import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def run(command: Command) -> None:
     model = None if entry else Path(model_path(command.source, also, "model"))
     kind, uploads = find_uploads(source, model)
     for name in sorted(uploads):
-        say(f"  {escape(name)}")
+        say(f"  {name}")
     if command.dry:
         say(f"{len(uploads)} files would be sent to {command.repo}, as {kind}.")
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from ...algos.runs.console import PlainConsole
-from .tables import plain_table
+from .tables import escape, plain_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +34,12 @@ def run(command: Command) -> None:
             parts = (recipe.rollout, recipe.credit, recipe.loss)
             names = (type(part).__name__ for part in parts)
             ratio = getattr(getattr(recipe.loss, "policy", recipe.loss), "ratio", "")
-            table.add_row(f"[bold]{name}[/]", *names, ratio)
+            table.add_row(f"[bold]{escape(name)}[/]", *names, ratio)
         console.print(table)
         console.print()
         for name, entry in RECIPES.items():
-            console.print(f"[bold]{name}[/]: {entry.summary}", highlight=False)
-            console.print(f"    {entry.factory().paper}", highlight=False, style="dim")
+            console.print(f"[bold]{escape(name)}[/]: {escape(entry.summary)}", highlight=False)
+            console.print(f"    {escape(entry.factory().paper)}", highlight=False, style="dim")
         console.print()
         console.print("`turngym recipes NAME` shows its settings.")
         return
@@ -47,6 +47,7 @@ def run(command: Command) -> None:
     recipe = make_recipe(command.name)
     table = plain_table("--recipe.NAME VALUE", "paper", "small model")
     for name, value in settings_of(recipe).items():
-        table.add_row(name, str(value), "" if small[name] == value else str(small[name]))
-    console.print(f"[bold]{recipe.name}[/]: {recipe.paper}", highlight=False)
+        other = "" if small[name] == value else str(small[name])
+        table.add_row(name, escape(str(value)), escape(other))
+    console.print(f"[bold]{escape(recipe.name)}[/]: {escape(recipe.paper)}", highlight=False)
     console.print(table)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import tyro
-from rich.markup import escape
 from rich.table import Table
 
 from ...agents.paper_selector.calibration import SelectorScores, draw_calibration, selector_scores
@@ -230,7 +229,7 @@ def evaluate(action: Eval) -> None:
     console.print(_reliability(scores))
     picture = output_file(action.plot or str((folder if folder.is_dir() else Path()) / _PICTURE))
     draw_calibration(scores, picture, folder.resolve().name)
-    say(f"calibration plot: {escape(str(picture))}")
+    say(f"calibration plot: {picture}")
 
 
 class _Questions(NamedTuple):

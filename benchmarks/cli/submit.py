@@ -41,7 +41,7 @@ from .model_options import OF_ENGINES, Sampler, action_tokens, model_path
 if TYPE_CHECKING:
     from ...algos.evaluation.lm_agent import TokenAgent
 from .arguments import Repeated, new_folder, plugin_words, refuse_without
-from .tables import escape, say
+from .tables import say
 
 Sources = Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")]
 
@@ -212,7 +212,7 @@ def run(command: Command) -> None:
     say(f"{len(episodes)} episodes of {suite.id} are in {out}{errors}")
     file = f" --suite-file {quote(command.suite)}" if Path(command.suite).is_file() else ""
     entry = quote(str(out))
-    say(escape(f"check it with: turngym leaderboard verify {entry}{file}{plugin_words()}"))
+    say(f"check it with: turngym leaderboard verify {entry}{file}{plugin_words()}")
 
 
 def _check_board_rules(manifest: Manifest, suite: Suite) -> None:

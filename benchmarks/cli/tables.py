@@ -44,9 +44,14 @@ def escape(text: str) -> str:
     return markup.escape(plain(text))
 
 
-def say(text: str) -> None:
-    """Print a line as it is; the terminal wraps it."""
-    PlainConsole().print(text, highlight=False, soft_wrap=True)
+def say(text: str, *, markup: bool = False) -> None:
+    """Print a line, which the terminal wraps.
+
+    Args:
+        text: The line, as it is.
+        markup: Whether it has styles in brackets; what is not the program's own is escaped then.
+    """
+    PlainConsole().print(text, highlight=False, markup=markup, soft_wrap=True)
 
 
 def plain_table(*left: str, right: Sequence[str] = (), **options: Any) -> Table:
@@ -103,7 +108,9 @@ def before_after(old: SetScore, new: SetScore) -> Table:
             first, last = was.metrics.get(name), now.metrics.get(name)
             # What never changes (the hops of the questions) says nothing about training.
             if first is not None and last is not None and first != last:
-                table.add_row(name + how, f"{first:.3f}", f"{last:.3f}", f"{last - first:+.3f}")
+                table.add_row(
+                    escape(name) + how, f"{first:.3f}", f"{last:.3f}", f"{last - first:+.3f}"
+                )
     return table
 
 
@@ -230,7 +237,7 @@ def metric_table(rows: Sequence[tuple[str, SetScore]]) -> Table:
     table = plain_table("mean per episode", right=[head for head, _ in columns])
     for name in sorted({m for _, s in columns for m in s.metrics}):
         cells = (f"{s.metrics[name]:.3f}" if name in s.metrics else "" for _, s in columns)
-        table.add_row(name, *cells)
+        table.add_row(escape(name), *cells)
     return table
 
 
@@ -376,7 +383,7 @@ def suites_table(suites: Sequence[Suite]) -> Table:
             str(sum(len(cell.tasks) for cell in suite.cells)),
             str(sum(1 for _ in suite.slots())),
             suite.digest[:8],
-            suite.description,
+            escape(suite.description),
         )
     return table
 

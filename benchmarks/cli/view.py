@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.markup import escape
 
 from ...envs.core.errors import BadValueError
 from ..viewer.page import page_data, render_page
@@ -59,10 +58,10 @@ def run(command: Command) -> None:
     except OSError as error:
         raise BadValueError(f"view: {out} cannot be written ({error}); choose --out.") from error
     for note in data["notes"]:
-        say(escape(note))
+        say(note)
     groups = sum(len(step["groups"]) for step in data["steps"])
     size = f"{len(html) / 1e6:.1f} MB"
-    say(escape(f"{groups} groups of {len(data['steps'])} steps in {out} ({size})"))
+    say(f"{groups} groups of {len(data['steps'])} steps in {out} ({size})")
     if command.open:
         webbrowser.open(out.resolve().as_uri())
 

@@ -96,3 +96,32 @@ def test_nobody_who_reads_the_result_is_for_the_command_line_to_see(
     monkeypatch.setattr("sys.stdout", Unread())
     with pytest.raises(BrokenPipeError):
         PlainConsole().print("one")
+
+
+NAME = "[bold]a[/] :key: [1] \\[b]"
+"""What rich reads as styles, as an emoji and as an escape."""
+
+
+def test_words_between_colons_stay_words() -> None:
+    out = io.StringIO()
+    table = Table("[bold]:key:[/]")
+    table.add_row(":book:")
+    PlainConsole(file=out, width=200).print("runs/a:100:b", table)
+    assert re.findall(r":\w+:", out.getvalue()) == [":100:", ":key:", ":book:"]
+
+
+@pytest.mark.parametrize("kind", [Terminal, Lines])
+def test_notes_and_bars_show_names_as_they_are(
+    kind: type[Terminal | Lines], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turngym.algos.runs.progress.LINE_EVERY_S", 0.0)
+    out = io.StringIO()
+    reporter = kind(PlainConsole(file=out, width=200, force_terminal=kind is Terminal))
+    with reporter.bar(f"label {NAME}") as bar:
+        bar.update(0.5, f"text {NAME}")
+        reporter.note(f"note {NAME}.")
+        with reporter.bar("one more"):  # is drawn beside the first one
+            pass
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+    for what in ("note", "label", "text"):
+        assert f"{what} {NAME}" in shown

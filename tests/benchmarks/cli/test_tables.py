@@ -5,14 +5,18 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from turngym.algos.evaluation.result import Score, SetScore
+from turngym.algos.runs.console import PlainConsole
 from turngym.benchmarks.cli.tables import (
     before_after,
+    escape,
     gain_line,
     metric_table,
     plain_table,
+    say,
     score_table,
 )
 from turngym.envs.utils.statistics import Estimate
@@ -36,6 +40,13 @@ def both(sampled: float, greedy: float, temperature: float = 1.0, **more: Any) -
 def printed(table: Any) -> list[str]:
     text = StringIO()
     Console(file=text, width=140).print(table)
+    return text.getvalue().splitlines()
+
+
+def shown(table: Any) -> list[str]:
+    """What the program's own console prints."""
+    text = StringIO()
+    PlainConsole(file=text, width=140).print(table)
     return text.getvalue().splitlines()
 
 
@@ -146,3 +157,22 @@ def test_a_narrow_terminal_cuts_no_names() -> None:
     lines = printed.getvalue().splitlines()
     assert "…" not in "".join(lines)
     assert "".join(line[:6].strip() for line in lines).endswith("ScienceWorld-v0")
+
+
+NAME = "[bold]m[/] [red] :key:"
+"""What rich would read as styles and as an emoji."""
+
+
+def test_names_of_measures_and_sets_are_shown_as_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    old, new = (both(0.5, 0.5, name=NAME, metrics={NAME: value}) for value in (1.0, 2.0))
+    changed = "\n".join(shown(before_after(old, new)))
+    assert f"{NAME} (4 questions)" in changed
+    assert f"{NAME}, sampled" in changed
+    assert sum(NAME in line for line in shown(metric_table([(NAME, new)]))) >= 2
+    say(gain_line(old, new))
+    say(f"[bold]{escape(NAME)}[/]", markup=True)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{NAME}: the sampled gain")
+    assert second == NAME
