@@ -36,6 +36,7 @@ from .randomness import EPISODE_KEY, EpisodeRandom, SeededEnv
 from .registration import breakdown_metrics, load_expert
 from .reports import (
     check_begun,
+    check_observation,
     check_outcome,
     describe_unreadable,
     finite_metrics,
@@ -327,7 +328,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         Raises:
             UnknownNameError: An option, split or task id that does not exist.
             BadValueError: A negative seed, or a task index out of range.
-            EnvFault: Something that the first observation needs is broken.
+            TypeError: The task's id, or what ``begin`` returned, is no text.
+            EnvFault: Something that the first observation needs is broken, or it is not UTF-8.
         """
         split = wanted = None
         if options:
@@ -345,7 +347,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
             seed = int(self.np_random.integers(SEED_RANGE))
         random = EpisodeRandom(seed)
         begun = self.begin(task, random)
-        check_begun(begun, type(self).__name__)
+        check_begun(begun, type(self).__name__, task, self.name)
         state, observation = begun
         self._episode = Episode(task, state, random, observation)
         return observation, self._info(self._episode)
@@ -542,6 +544,7 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         def where() -> str:
             return f"{self._where(episode)}, turn {episode.turn}"
 
+        check_observation(outcome.observation, where)
         terms = finite_terms(outcome.terms, where)
         episode.status = outcome.status
         if outcome.status == "running" and episode.turn >= self.max_turns:

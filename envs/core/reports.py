@@ -14,6 +14,7 @@ from typing import Any
 
 from .episode import Outcome
 from .errors import EnvFault
+from .tasks import Task
 
 _PLAIN = (str, int, float, bool, type(None))
 OF_EVERY_EPISODE = ("success", "return", "turns", "invalid_actions")
@@ -22,11 +23,18 @@ _VERDICTS = (None, -1, 0, 1)
 _STATUSES = ("running", "solved", "failed", "truncated")
 
 
-def check_begun(begun: Any, name: str) -> None:
-    """Check what ``begin`` returned.
+def check_begun(begun: Any, name: str, task: Task[Any], env: str) -> None:
+    """Check what ``begin`` returned, and the names of the task that it was given.
+
+    Args:
+        begun: What it returned.
+        name: Name of the environment's class.
+        task: The task.
+        env: Name of the environment.
 
     Raises:
-        TypeError: No pair of state and text; ``name`` is that of the environment's class.
+        TypeError: No pair of state and text, or a name of the task is no text.
+        EnvFault: The observation is not UTF-8.
     """
     if not isinstance(begun, tuple) or len(begun) != 2:
         given = f"{len(begun)} values" if isinstance(begun, tuple) else f"a {type(begun).__name__}"
@@ -35,17 +43,35 @@ def check_begun(begun: Any, name: str) -> None:
         raise TypeError(
             f"{name}.begin: the observation is a {type(begun[1]).__name__}; expected text (str)."
         )
+    for what, text in (("id", task.id), ("data set", task.dataset)):
+        why = find_surrogate(text) if isinstance(text, str) else f"it is a {type(text).__name__}"
+        if why:
+            raise TypeError(
+                f"{env}: the {what} of task {task.index} of split {task.split!r} is {text!r:.200}: "
+                f"{why}; expected UTF-8 text."
+            )
+    check_observation(begun[1], lambda: f"{env}, task {task.id}")
 
 
 def describe_unreadable(action: str, max_chars: int) -> str:
     """Return why an action is outside the space of actions."""
-    if len(action) <= max_chars:
-        try:
-            action.encode("utf-8")
-        except UnicodeEncodeError as error:
-            half = f"U+{ord(action[error.start]):04X}"
-            return f"character {error.start + 1} is a lone surrogate ({half}), which is not UTF-8"
-    return f"it has {len(action)} characters"
+    lone = find_surrogate(action) if len(action) <= max_chars else ""
+    return lone or f"it has {len(action)} characters"
+
+
+def find_surrogate(text: str) -> str:
+    """Return where a text has a lone surrogate, which no file and no tokenizer takes, or nothing.
+
+    JSON has them where an emoji was cut in half.
+    """
+    if text.isascii():  # a flag of the string, while encoding reads all of it
+        return ""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(text[error.start]):04X}"
+        return f"character {error.start + 1} is a lone surrogate ({half}), which is not UTF-8"
+    return ""
 
 
 def check_outcome(played: Any, name: str) -> None:
@@ -79,6 +105,19 @@ Where = Callable[[], str]
 """The environment, its task and the like for a message; made only for one, which is seldom."""
 
 
+def check_observation(observation: str, where: Where) -> None:
+    """Check that an observation can be tokenized and written.
+
+    Raises:
+        EnvFault: It has a lone surrogate.
+    """
+    if why := find_surrogate(observation):
+        raise EnvFault(
+            f"{where()}: the observation cannot be read: {why}. Replace it: "
+            'text.encode("utf-8", "replace").decode().'
+        )
+
+
 def finite_metrics(metrics: Mapping[str, Any], where: Where) -> dict[str, float]:
     """Return metrics as floats.
 
@@ -87,7 +126,7 @@ def finite_metrics(metrics: Mapping[str, Any], where: Where) -> dict[str, float]
         where: The environment and its task.
 
     Raises:
-        TypeError: They have no names, or one that every environment has.
+        TypeError: They have no names that can be written, or one that every environment has.
         EnvFault: One is no finite number.
     """
     if not isinstance(metrics, Mapping):
@@ -112,7 +151,7 @@ def finite_terms(terms: Mapping[str, Any], where: Where) -> dict[str, float]:
         where: The environment, its task and the turn.
 
     Raises:
-        TypeError: They have no names.
+        TypeError: They have no names that can be written.
         EnvFault: One is no finite number.
     """
     if not isinstance(terms, Mapping):
@@ -139,6 +178,12 @@ def sum_terms(terms: Mapping[str, float], where: Where) -> float:
 
 
 def _read_finite(given: Mapping[str, Any], form: str, what: str, where: Where) -> dict[str, float]:
+    for name in given:
+        if not isinstance(name, str) or not name or find_surrogate(name):
+            raise TypeError(
+                f"{where()}: a {what} is called {name!r:.200}; expected a name of UTF-8 text, such "
+                "as 'outcome'."
+            )
     if all(type(value) is float and math.isfinite(value) for value in given.values()):
         return dict(given)  # as almost always
     found = {name: _as_float(value) for name, value in given.items()}
@@ -179,27 +224,31 @@ def json_debug_info(info: Mapping[str, Any], where: Where) -> dict[str, Any]:
         return {}
     found = dict(info)
     try:
-        json.dumps(found, allow_nan=False)
-    except (TypeError, ValueError) as error:
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    except (TypeError, ValueError) as error:  # an error of encoding is one of values
         entry, value = _first_unwritable(found) or ("", info)
         raise EnvFault(
             f"{where()}: debug_info(){entry} is {value!r:.200}, a {type(value).__name__}; expected "
-            "JSON data: dictionaries with texts as keys, lists, texts, finite numbers of Python's "
-            "own (float(x) makes one of NumPy's), bools and None."
+            "JSON data: dictionaries with texts as keys, lists, texts in UTF-8, finite numbers of "
+            "Python's own (float(x) makes one of NumPy's), bools and None."
         ) from error
     return found
 
 
 def _first_unwritable(value: Any) -> tuple[str, Any] | None:
     """Return where in some data the first value stands that JSON has no form for, and the value."""
-    if isinstance(value, dict) and all(isinstance(key, _PLAIN) for key in value):
+    if isinstance(value, dict) and all(_is_plain(key) for key in value):
         parts = value.items()
     elif isinstance(value, (list, tuple)):
         parts = enumerate(value)
     else:
         finite = not isinstance(value, float) or math.isfinite(value)
-        return None if isinstance(value, _PLAIN) and finite else ("", value)
+        return None if _is_plain(value) and finite else ("", value)
     for key, part in parts:
         if (found := _first_unwritable(part)) is not None:
             return f"[{key!r}]{found[0]}", found[1]
     return None
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, _PLAIN) and not (isinstance(value, str) and find_surrogate(value))

@@ -86,6 +86,12 @@ class Surrogate(Guess):
         return super().judge(episode, number)._replace(observation="\ud800")
 
 
+class Verbose(Guess):
+    def judge(self, episode, number):
+        said = "x" * (self.observation_space.max_chars + 1)
+        return super().judge(episode, number)._replace(observation=said)
+
+
 class Rich(Guess):
     def judge(self, episode, number):
         return super().judge(episode, number)._replace(terms={"a": 0.6, "b": 0.6})
@@ -384,7 +390,8 @@ BROKEN: list[tuple[str, Callable[[], gym.Env]]] = [
     ("nothing breaks", Unmeasured),
     ("debug info is JSON data", Unwritable),
     ("no step after the end", Patient),
-    ("texts are in the space", Surrogate),
+    ("nothing breaks", Surrogate),
+    ("texts are in the space", Verbose),
     ("rewards are named, finite and in range", Rich),
     ("rewards are named, finite and in range", Loud),
     ("rewards are named, finite and in range", Unnamed),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
 import math
 import pickle
@@ -152,6 +154,57 @@ def test_a_metric_that_is_no_finite_number_is_a_broken_grader(value: Any) -> Non
     assert "expected a finite number" in observation
 
 
+HALF = "half an emoji: \ud83d"
+
+
+def test_an_observation_that_is_not_utf_8_is_a_broken_environment() -> None:
+    class Cut(Guess):
+        def play(self, episode, action):
+            return Outcome.move(HALF)
+
+    env = started(Cut)
+    observation, reward, _, truncated, info = env.step(WRONG)
+    assert (reward, truncated, info["status"]) == (0.0, True, "env_error")
+    assert f"Cut, task {info['task_id']}, turn 1: the observation cannot be read" in observation
+    assert "character 16 is a lone surrogate (U+D83D)" in observation
+    assert observation.isascii()
+
+    class CutAtFirst(Guess):
+        def begin(self, task, random):
+            return super().begin(task, random)[0], HALF
+
+    with pytest.raises(EnvFault, match=r"CutAtFirst, task dev/3: the observation cannot be read"):
+        started(CutAtFirst)
+
+
+@pytest.mark.parametrize(("field", "what"), [("id", "id"), ("dataset", "data set")])
+@pytest.mark.parametrize("text", [HALF, 7])
+def test_names_of_tasks_are_texts(field: str, what: str, text: Any) -> None:
+    env = Guess()
+    source = copy.copy(env.source)
+    find = source.task
+    source.task = lambda *place: dataclasses.replace(find(*place), **{field: text})
+    env.source = source
+    with pytest.raises(TypeError, match=re.escape(f"{what} of task 3 of split 'dev' is {text!r}")):
+        env.reset(seed=1, options={"split": "dev", "task": 3})
+
+
+@pytest.mark.parametrize("name", ["", 7, HALF])
+def test_metrics_and_terms_have_names_that_can_be_written(name: Any) -> None:
+    class Measured(Guess):
+        def metrics(self, episode):
+            return {name: 1.0}
+
+    class Rewarded(Guess):
+        def play(self, episode, action):
+            return Outcome.solved("", {name: 1.0})
+
+    for cls, what in ((Measured, "metric"), (Rewarded, "term")):
+        with pytest.raises(TypeError, match=rf"task dev/3.*: a {what} is called") as caught:
+            started(cls).step(RIGHT)
+        assert repr(name) in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["success", "return", "turns", "invalid_actions"])
 def test_metrics_of_every_environment_are_no_environment_s_own(name: str) -> None:
     class Measured(Guess):
@@ -180,6 +233,8 @@ def test_debug_info_that_is_no_json_data_is_named_where_it_is_taken() -> None:
         ({"a": [{"b": np.float32(1)}]}, "['a'][0]['b'] is np.float32(1.0), a float32"),
         ({"a": {"b": {1}}}, "['a']['b'] is {1}, a set"),
         ({"a": {(1, 2): 0}}, "['a'] is {(1, 2): 0}, a dict"),
+        ({"a": ["b", HALF]}, f"['a'][1] is {HALF!r}, a str"),
+        ({"a": {HALF: 1}}, f"['a'] is {{{HALF!r}: 1}}, a dict"),
     ):
         said[0] = bad
         with pytest.raises(EnvFault) as caught:
