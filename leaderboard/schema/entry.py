@@ -42,7 +42,16 @@ RESERVED = "turngym"
 def is_reserved(organisation: str) -> bool:
     """Return whether an organisation reads as that of the reference rows."""
     folded = unicodedata.normalize("NFKC", organisation).casefold()
-    return "".join(filter(str.isalnum, folded)) == RESERVED
+    return "".join(sign for sign in folded if sign.isalnum() and _is_seen(sign)) == RESERVED
+
+
+_EMPTY = "\u115f\u1160\u2800\u3164\uffa0"
+"""Fillers of Korean and the empty Braille cell: letters and signs by their kind, but not seen."""
+
+
+def _is_seen(sign: str) -> bool:
+    """Return whether a character shows something by itself: no blank, control or accent does."""
+    return unicodedata.category(sign)[0] in "LNPS" and sign not in _EMPTY
 
 
 def find_blank(entry: Form) -> str:
@@ -50,11 +59,7 @@ def find_blank(entry: Form) -> str:
 
     Entries with one are refused. It is no rule of the form, so that old indices can be read.
     """
-
-    def shows(text: str) -> bool:
-        return any(sign.isprintable() and not sign.isspace() for sign in text)
-
-    return next((name for name in NAMING if not shows(getattr(entry, name))), "")
+    return next((name for name in NAMING if not any(map(_is_seen, getattr(entry, name)))), "")
 
 
 def _a_date(text: str) -> str:

@@ -150,7 +150,9 @@ def test_a_copy_of_a_ranked_entry_has_no_rank(index: list[Indexed]) -> None:
     assert rows["fool-rerun"].rank is not None
 
 
-@pytest.mark.parametrize("name", ["turngym", "TurnGym", " turn gym", "turn-gym", "ｔurngym"])
+@pytest.mark.parametrize(
+    "name", ["turngym", "TurnGym", " turn gym", "turn-gym", "ｔurngym", "turngym\u3164"]
+)
 def test_the_references_organisation_is_reserved(suite: Suite, tmp_path: Path, name: str) -> None:
     make_entry(suite, tmp_path / "e", "null", organisation=name)
     assert refusal_of(tmp_path / "e", suite).reason == "reserved"

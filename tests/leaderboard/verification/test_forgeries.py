@@ -293,7 +293,7 @@ def test_versions_are_of_known_packages(entry: Path, suite: Suite, versions: dic
 
 
 @pytest.mark.parametrize("field", ["name", "organisation", "licence"])
-@pytest.mark.parametrize("blank", ["   ", "\u2003", "\u200b\u202e"])
+@pytest.mark.parametrize("blank", ["   ", "\u2003", "\u200b\u202e", "\u3164\u2800", "\u034f"])
 def test_what_names_an_entry_can_be_read(entry: Path, suite: Suite, field: str, blank: str) -> None:
     """A row whose name is blank has no link to its page."""
     edit_manifest(entry, lambda data: data.update({field: blank}))
