@@ -24,6 +24,7 @@ from ...envs.core.digest import digest_of
 from ...envs.core.env import Policy, TextEnv
 from ...envs.core.errors import BadValueError, EnvFault, UnknownNameError
 from ...envs.core.fork import fork
+from ...envs.core.reports import find_surrogate
 from ...envs.core.tasks import get_split_size
 from ...envs.utils.statistics import Estimate, estimate_scores, estimate_share
 from ...envs.wrappers.record import RecordEpisodes
@@ -47,6 +48,8 @@ AGENT_ERROR = "agent_error"
 ENV_ERROR = "env_error"
 """Status of an episode that a broken environment ended."""
 UNSCORED = (ENV_ERROR, AGENT_ERROR)
+MAX_NAME = 200
+"""Bytes of a set's name: 255 in a name of a file, less what stands around it."""
 Tick = Callable[[int], None]
 
 
@@ -78,6 +81,11 @@ class EvalSet:
         if not self.name or "/" in self.name:
             raise BadValueError(
                 f"evaluation set: the name is {self.name!r}; expected a word without '/'."
+            )
+        if why := _unfit_for_files(self.name):
+            raise BadValueError(
+                f"evaluation set: the name is {self.name!r:.100}: {why}; expected one that can be "
+                "part of a file's name."
             )
         if not self.split:
             object.__setattr__(self, "split", last_split(self.base_env))
@@ -457,6 +465,16 @@ async def evaluate_side_by_side(
 
     starts = enumerate(what.starts())
     return what.evaluation(await asyncio.gather(*(one(start, i) for i, start in starts)))
+
+
+def _unfit_for_files(name: str) -> str:
+    """Return why a set cannot name its files, or nothing."""
+    if "\0" in name:
+        return "it has a zero byte"
+    if why := find_surrogate(name):
+        return why
+    size = len(name.encode())
+    return f"it takes {size} bytes, more than {MAX_NAME}" if size > MAX_NAME else ""
 
 
 def recorded(what: EvalSet, folder: Path | None) -> gym.Env[Any, Any]:

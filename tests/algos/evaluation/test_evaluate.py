@@ -174,6 +174,9 @@ def test_the_last_split_with_tasks_is_the_default() -> None:
         ({"split": "test"}, BadValueError, "holds no task"),
         ({"n": 0}, BadValueError, "n is 0"),
         ({"name": "a/b"}, BadValueError, "without '/'"),
+        ({"name": "a\0b"}, BadValueError, "zero byte"),
+        ({"name": "a\udce9"}, BadValueError, r"lone surrogate \(U\+DCE9\)"),
+        ({"name": "ä" * 110}, BadValueError, "220 bytes, more than 200"),
     ],
 )
 def test_bad_sets_are_refused(more: dict[str, Any], error: type[Exception], words: str) -> None:
