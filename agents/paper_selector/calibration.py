@@ -154,7 +154,8 @@ def draw_calibration(scores: SelectorScores, path: Path | str, title: str = "") 
         axes.axvline(0.5, color=PALE, lw=1.0, zorder=0)
         _dress(axes)
     if title:
-        figure.suptitle(title, x=0.02, ha="left", fontsize=11, color=INK, fontweight="bold")
+        look = {"fontsize": 11, "color": INK, "fontweight": "bold"}
+        figure.suptitle(title, x=0.02, ha="left", parse_math=False, **look)
     figure.savefig(path)
 
 

@@ -79,7 +79,7 @@ def draw_curve(
                 axes.legend(handles, labels, frameon=False, fontsize=8, loc="best")
     if title:
         figure.suptitle(
-            _as_it_is(title), x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold"
+            as_it_is(title), x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold"
         )
     figure.savefig(path, pil_kwargs={"compress_level": 1})
 
@@ -89,7 +89,7 @@ def _wrap_title(title: str, width: float) -> str:
     return "\n".join(textwrap.wrap(plain(title), int(9.5 * width)))
 
 
-def _as_it_is(text: str) -> str:
+def as_it_is(text: str) -> str:
     """Return what matplotlib shows as this text.
 
     It would read what stands between two ``$`` as mathematics, and leave a label that begins with
@@ -140,7 +140,7 @@ def draw_runs(
         label: f"{label} ({len(runs)} seeds)" if len(runs) > 1 else label
         for label, runs in groups.items()
     }
-    names = {label: _as_it_is(textwrap.fill(name, 115)) for label, name in names.items()}
+    names = {label: as_it_is(textwrap.fill(name, 115)) for label, name in names.items()}
     title = _wrap_title(title, 9.0)
     lines_below = sum(1 + name.count("\n") for name in names.values()) + 1
     height = 3.8 + LINE * lines_below + TITLE_LINE * title.count("\n")
@@ -176,7 +176,7 @@ def draw_runs(
     )
     if title:
         figure.suptitle(
-            _as_it_is(title), x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold"
+            as_it_is(title), x=0.01, ha="left", fontsize=11, color=INK, fontweight="bold"
         )
     figure.savefig(path)
 
@@ -229,7 +229,7 @@ def _evaluation(
         lw=1.8,
         marker="o",
         ms=3.5,
-        label=_as_it_is(f"{name} (n = {n}, 95 % band)"),
+        label=as_it_is(f"{name} (n = {n}, 95 % band)"),
         zorder=3,
     )
 

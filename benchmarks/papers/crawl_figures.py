@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.markup import escape
 from rich.tree import Tree
 
-from ...algos.runs.plots import COLOURS, GREY, INK
+from ...algos.runs.plots import COLOURS, GREY, INK, as_it_is
 from ...envs.core.errors import BadValueError
 from ...envs.paper_crawler.scores import SELECTED_ABOVE
 from .crawl_trace import CrawlAction, FoundPaper, Trace
@@ -54,7 +55,7 @@ def draw_recall(crawls: Mapping[str, Sequence[Trace]], path: Path, title: str = 
         longest = max(longest, len(mean) - 1)
         axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
         end = float(np.mean([len(t.actions) for t in traces]))
-        axes.plot(steps, mean, color=colour, lw=1.8, label=f"{name} (n = {len(traces)})")
+        axes.plot(steps, mean, color=colour, lw=1.8, label=as_it_is(f"{name} (n = {len(traces)})"))
         axes.plot([end], [mean[-1]], "o", color=colour, ms=5)
     axes.set_xscale("symlog", linthresh=5)
     axes.set_xlim(0, longest)
@@ -126,14 +127,14 @@ def draw_crawl(crawl: Trace, path: Path) -> None:
 
 def crawl_tree(crawl: Trace) -> Tree:
     """Return the same tree for a terminal."""
-    root = Tree(f"[bold]{_plain(crawl.request)}[/]  ({crawl.answers} annotated answers)")
+    root = Tree(f"[bold]{escape(crawl.request)}[/]  ({crawl.answers} annotated answers)")
     branches: list[Tree] = []
     for row in tree_rows(crawl):
         good = sum(seen.answer for seen in row.action.new)
         counts = f"{len(row.action.new)} new, {row.action.relevant} relevant, {good} answers"
         style = "green" if row.action.relevant else "bright_black"
         above = root if row.parent is None else branches[row.parent]
-        label = f"[{style}]{_plain(_label(row.action))}[/]  {counts}, cost {row.action.cost:g}"
+        label = f"[{style}]{escape(_label(row.action))}[/]  {counts}, cost {row.action.cost:g}"
         branches.append(above.add(label))
     return root
 
@@ -187,10 +188,6 @@ def _short(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")
-
-
 def _canvas(width: float, height: float) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -205,6 +202,8 @@ def _finish(figure: Any, axes: Any, path: Path, title: str) -> None:
         axes.spines[side].set_visible(False)
     axes.tick_params(labelsize=8, colors=INK, length=3)
     if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=INK, fontweight="bold")
+        figure.suptitle(
+            as_it_is(title), x=0.01, ha="left", fontsize=10, color=INK, fontweight="bold"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)

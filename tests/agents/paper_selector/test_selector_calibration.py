@@ -51,7 +51,9 @@ def test_the_picture(tmp_path):
     from matplotlib.image import imread
 
     path = tmp_path / "calibration.png"
-    draw_calibration(selector_scores([0.9, 0.2, 0.6], [True, False, True]), path, "three papers")
+    draw_calibration(
+        selector_scores([0.9, 0.2, 0.6], [True, False, True]), path, "three papers, $\\frac{$"
+    )
     picture = imread(path)[:, :, :3]
     assert picture.shape[0] > 600
     assert picture.min() < 0.5 < picture.max()

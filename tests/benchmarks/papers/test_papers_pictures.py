@@ -1,5 +1,6 @@
 """Traces, trees and pictures of crawls, and the commands that make them."""
 
+import io
 import json
 
 import gymnasium as gym
@@ -7,6 +8,7 @@ import pytest
 
 import turngym.envs  # noqa: F401 - registers the worlds
 from turngym.agents.scripted import scripted
+from turngym.algos.runs.console import PlainConsole
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.papers.crawl_figures import crawl_tree, draw_crawl, draw_recall, tree_rows
 from turngym.benchmarks.papers.crawl_trace import CrawlAction, FoundPaper, Trace, trace
@@ -43,6 +45,16 @@ def test_rows_follow_the_tree():
         ("B", 2, 2, 0),
         ("iron", 0, None, 0),
     ]
+
+
+def test_requests_and_agents_are_shown_as_they_are(tmp_path):
+    formula = "bounds of $\\frac{$ on \\[b] [b]"
+    crawl = Trace("dev/0", formula, 4, small_crawl().actions)
+    draw_crawl(crawl, tmp_path / "crawl.png")
+    draw_recall({"$\\frac{$": [crawl]}, tmp_path / "recall.png", title=formula)
+    out = io.StringIO()
+    PlainConsole(file=out, width=200).print(crawl_tree(crawl))
+    assert out.getvalue().startswith(formula)
 
 
 def test_pictures_and_the_tree_in_words(tmp_path):
