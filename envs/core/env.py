@@ -544,7 +544,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         def where() -> str:
             return f"{self._where(episode)}, turn {episode.turn}"
 
-        check_observation(outcome.observation, where)
+        if not outcome.observation.isascii():  # a flag of the text: others are read whole
+            check_observation(outcome.observation, where)
         terms = finite_terms(outcome.terms, where)
         episode.status = outcome.status
         if outcome.status == "running" and episode.turn >= self.max_turns:
@@ -575,9 +576,8 @@ class TextEnv(SeededEnv, ABC, Generic[S, P]):
         episode.steps.append(Step(episode.observation, action, 0.0, episode.session))
         episode.status = "env_error"
         episode.observation = f"The environment broke: {fault}"
-        info = self._info(episode)
-        self._stepping = None
-        return episode.observation, 0.0, False, True, info
+        self._stepping = None  # it has ended
+        return episode.observation, 0.0, False, True, self._info(episode)
 
     def _info(self, episode: Episode[S], *reported: Any) -> Info:
         info = episode.info(*reported) if reported else episode.info({}, {})

@@ -43,6 +43,13 @@ def check_begun(begun: Any, name: str, task: Task[Any], env: str) -> None:
         raise TypeError(
             f"{name}.begin: the observation is a {type(begun[1]).__name__}; expected text (str)."
         )
+    if not (isinstance(task.id, str) and task.id.isascii() and task.dataset == ""):
+        _check_task(task, env)
+    if not begun[1].isascii():
+        check_observation(begun[1], lambda: f"{env}, task {task.id}")
+
+
+def _check_task(task: Task[Any], env: str) -> None:
     for what, text in (("id", task.id), ("data set", task.dataset)):
         why = find_surrogate(text) if isinstance(text, str) else f"it is a {type(text).__name__}"
         if why:
@@ -50,7 +57,6 @@ def check_begun(begun: Any, name: str, task: Task[Any], env: str) -> None:
                 f"{env}: the {what} of task {task.index} of split {task.split!r} is {text!r:.200}: "
                 f"{why}; expected UTF-8 text."
             )
-    check_observation(begun[1], lambda: f"{env}, task {task.id}")
 
 
 def describe_unreadable(action: str, max_chars: int) -> str:
@@ -101,6 +107,9 @@ def check_outcome(played: Any, name: str) -> None:
         )
 
 
+_NAMES: set[str] = set()
+"""Names that were checked: those of an environment are the same in every step."""
+_MOST_NAMES = 4096
 Where = Callable[[], str]
 """The environment, its task and the like for a message; made only for one, which is seldom."""
 
@@ -178,12 +187,8 @@ def sum_terms(terms: Mapping[str, float], where: Where) -> float:
 
 
 def _read_finite(given: Mapping[str, Any], form: str, what: str, where: Where) -> dict[str, float]:
-    for name in given:
-        if not isinstance(name, str) or not name or find_surrogate(name):
-            raise TypeError(
-                f"{where()}: a {what} is called {name!r:.200}; expected a name of UTF-8 text, such "
-                "as 'outcome'."
-            )
+    if not given.keys() <= _NAMES:
+        _check_names(given, what, where)
     if all(type(value) is float and math.isfinite(value) for value in given.values()):
         return dict(given)  # as almost always
     found = {name: _as_float(value) for name, value in given.items()}
@@ -194,6 +199,18 @@ def _read_finite(given: Mapping[str, Any], form: str, what: str, where: Where) -
                 f"number. Leave a {what} out where it does not apply."
             )
     return found
+
+
+def _check_names(given: Mapping[str, Any], what: str, where: Where) -> None:
+    for name in given:
+        if not isinstance(name, str) or not name or find_surrogate(name):
+            raise TypeError(
+                f"{where()}: a {what} is called {name!r:.200}; expected a name of UTF-8 text, such "
+                "as 'outcome'."
+            )
+    if len(_NAMES) > _MOST_NAMES:
+        _NAMES.clear()
+    _NAMES.update(given)
 
 
 def _as_float(value: Any) -> float:
