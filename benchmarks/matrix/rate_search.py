@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from ...algos.runs.run_dir import read_metrics
 from ...algos.training.config import TrainConfig
 from ...envs.utils.garbage_collection import settled_heap
@@ -105,6 +107,8 @@ def try_rate(
     folder = layout.search_dir(cell, rate)
     with open_trainer(config, folder) as trainer, settled_heap():
         trainer.run()
+    del trainer
+    gc.collect()  # its models form reference cycles: those of all trials would stay until the end
     rows = read_metrics(folder / "metrics.jsonl")
     column = suite.column(cell.column)
     curve = read_training(config, rows, column.measure)

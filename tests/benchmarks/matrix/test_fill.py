@@ -9,6 +9,7 @@ import signal
 import time
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from helpers.tiny_matrix import Quiet, finished, tiny
@@ -18,7 +19,7 @@ from turngym.algos.runs.run_dir import read_json, read_metrics
 from turngym.algos.training.config import model_digest
 from turngym.algos.training.supervised.warm_start import MANIFEST
 from turngym.algos.training.trainer import Trainer
-from turngym.benchmarks.matrix import executors, worker
+from turngym.benchmarks.matrix import executors, rate_search, worker
 from turngym.benchmarks.matrix.board import Board
 from turngym.benchmarks.matrix.cell import CellResult
 from turngym.benchmarks.matrix.executors import ProcessExecutor, cards_take_turns
@@ -225,6 +226,25 @@ def test_a_learning_rate_is_searched_and_resumed(
     kept = layout.search(suite, "sft", "Bandit-v0")
     assert kept is not None
     assert (kept.rate, kept.tried) == (None, ())
+
+
+def test_a_search_keeps_the_models_of_one_trial_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = RateSearch(scales=(1, 2, 3), seeds=(50,), share=0.5)
+    suite = tiny(("grpo",), lr_search=plan)
+    layout = started(tmp_path / "out", suite)
+    real, alive = rate_search.open_trainer, WeakSet[Trainer]()
+    most: list[int] = []
+
+    def opened(*given: Any) -> Trainer:
+        most.append(len(alive))
+        alive.add(trainer := real(*given))
+        return trainer
+
+    monkeypatch.setattr(rate_search, "open_trainer", opened)
+    perform(Job(out=str(layout.root), column="Bandit-v0", recipe="grpo"))
+    assert most == [0, 0, 0]
 
 
 class DumbError(Exception):
