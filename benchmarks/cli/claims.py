@@ -111,11 +111,8 @@ def run_all(command: Command, claims: list[Claim]) -> None:
     out = Path(command.out).expanduser()
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(1, cores // workers)))}
 
-    def show(line: str) -> None:
-        say(line)
-
     executor = ProcessExecutor(workers, out / "logs", (), threads)
-    outcomes = run_claims(claims, out, command.seeds, executor, view, show)
+    outcomes = run_claims(claims, out, command.seeds, executor, view, say)
     report(out)
     failed = [
         outcome.claim.name

@@ -34,9 +34,8 @@ def _find_groups(root: Path) -> Iterator[Path]:
             top = next((f for name in (names, "cpu") if (f := mount / name).is_dir()), mount)
         else:
             continue
-        own = top / path.lstrip("/")  # not there where a container sees its own group as the top
-        if not own.is_relative_to(top) or ".." in own.parts:
-            own = top
+        # not there where a container sees its own group as the top, or one beside it (..)
+        own = top if ".." in path else top / path.lstrip("/")
         yield own
         while own != top:
             own = own.parent
@@ -48,7 +47,7 @@ def _read_limit(group: Path) -> float | None:
     words = _read(group / "cpu.max").split()  # "200000 100000", or "max 100000"
     if not words:
         words = [_read(group / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
-    with suppress(ValueError, ZeroDivisionError):
+    with suppress(ValueError):
         quota, period = map(int, words)
         return quota / period if quota > 0 and period > 0 else None
     return None

@@ -20,8 +20,8 @@ Arrays = Mapping[str, np.ndarray]
 _DIGEST_BYTES = 32
 _PRIVATE = 0o700
 _PUBLIC_SEEDS = 2**53
-_SECRET_SEED = re.compile(r"[0-9a-f]{32}")
-"""What :func:`name_seed` makes of a seed that may be secret; other hashes in names are shorter."""
+_NOT_SHARED = re.compile(r"[0-9a-f]{32}")
+"""In names: what :func:`name_seed` makes of a seed that may be secret, or a hash of own passages."""
 _SCRATCH = re.compile(r"\.arrays[0-9a-f]{16}$")
 """What the name of a file ends with that is being written."""
 
@@ -118,7 +118,7 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
     A folder that cannot be written, or is not known, is no error: the arrays are simply not kept.
     What processes left there that were killed while they wrote is deleted before something is.
     Other accounts may read them as the process's umask says, so that a shared folder serves all;
-    what comes of a secret seed is this account's alone.
+    what comes of a secret seed, or of passages of one's own, is this account's alone.
     """
     root = _find_cache()
     if root is None:
@@ -130,7 +130,7 @@ def cache_arrays(name: str, build: Callable[[], Arrays]) -> dict[str, np.ndarray
         return stored
     made = dict(build())
     _delete_abandoned(root)
-    _write(path, made, private=_SECRET_SEED.search(name) is not None)
+    _write(path, made, private=_NOT_SHARED.search(name) is not None)
     return made
 
 
