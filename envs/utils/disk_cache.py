@@ -21,7 +21,7 @@ _DIGEST_BYTES = 32
 _PRIVATE = 0o700
 _PUBLIC_SEEDS = 2**53
 _NOT_SHARED = re.compile(r"[0-9a-f]{32}")
-"""In names: what :func:`name_seed` makes of a seed that may be secret, or a hash of own passages."""
+"""In a name: a seed that may be secret (:func:`name_seed`), or a hash of one's own passages."""
 _SCRATCH = re.compile(r"\.arrays[0-9a-f]{16}$")
 """What the name of a file ends with that is being written."""
 
