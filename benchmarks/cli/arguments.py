@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import tyro
 from ...envs.core.errors import BadValueError, DataError
 from ...envs.core.plugins import loaded_plugins
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import check_writable
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -85,8 +85,7 @@ def output_file(name: str) -> Path:
     if path.is_dir():
         raise BadValueError(f"{path}: is a folder; expected a file to write.")
     make_folder(path.parent)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise BadValueError(f"{path}: may not be written to; give a file in another folder.")
+    check_writable(path)
     return path
 
 
@@ -94,12 +93,13 @@ def new_folder(name: str) -> Path:
     """Return the path of a folder to write, which must be new or empty.
 
     Raises:
-        BadValueError: It holds something, or cannot be made.
+        BadValueError: It holds something, cannot be made, or may not be written to.
     """
     path = Path(name).expanduser()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadValueError(f"--out {path}: holds files; choose a new folder, or empty this one.")
     make_folder(path.parent)
+    check_writable(path)
     return path
 
 

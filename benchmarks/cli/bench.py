@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from ...algos.runs.console import PlainConsole
 from ...envs.core.errors import BadValueError, UnknownNameError, check_package
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import check_writable
 from ...envs.utils.system import count_cores
 from .arguments import Repeated, check_workers, output_file, refuse_others
 from .tables import plain_table, say, table_console
@@ -141,12 +142,12 @@ def run(command: Command) -> None:
         from ..ladder.guide import write_guide
 
         files = [Path(file) for file in command.guide]
-        page = write_guide(files, Path(command.out or GUIDE_FILE).expanduser(), command.baseline)
+        page = write_guide(files, output_file(command.out or GUIDE_FILE), command.baseline)
         say(f"page        {page}")
     else:
         from ..speed.table import write_speed
 
-        write_speed(Path(command.out or SPEED_FILE).expanduser(), command.only, PlainConsole())
+        write_speed(output_file(command.out or SPEED_FILE), command.only, PlainConsole())
 
 
 def _asked_suite(command: Command) -> Suite:
@@ -340,6 +341,7 @@ def report(parts: Sequence[Path], folder: Path, baseline: str) -> None:
     from ..matrix.report import write_report
     from ..matrix.results import Results
 
+    check_writable(folder)
     results = Results.read(*parts)
     results.suite.check_baseline(baseline)
     declared = column_edges() if is_ladder(results.suite) else None

@@ -20,6 +20,7 @@ from ...algos.runs.run_dir import list_differences, read_json
 from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig, model_digest
 from ...envs.core.errors import BadValueError, DataError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import check_writable
 from ..runtime.threads import prepare
 from .arguments import RunDir
 from .model_options import STARTER, Sampler, WarmStartOptions, model_path, starter, warmed
@@ -111,8 +112,11 @@ def run(command: Command) -> None:
     if command.n is not None and command.n < 1:
         raise BadValueError(f"--n is {command.n}; expected at least 1.")
     check_record_packages("all")
-    if command.run_dir:  # told now, not after a model was made
-        make_folder(Path(command.run_dir).expanduser())
+    folder = Path(command.run_dir or "runs").expanduser()  # told now, not after a model was made
+    if command.run_dir:
+        make_folder(folder)
+    if not (folder / "result.json").exists():  # a finished run gives its result again
+        check_writable(folder)
     if command.model not in (None, STARTER):
         _show_real_model(command, command.model)
         return

@@ -13,6 +13,7 @@ import tyro
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import check_writable
 from ...leaderboard.entries_io.signing import new_key
 from ...leaderboard.ranking.board import make_boards
 from ...leaderboard.ranking.index import (
@@ -195,6 +196,7 @@ def rebuild_index(action: Index) -> None:
     """Rebuild the index."""
     root, database = _folder(action.entries), _database(action.db)
     make_folder(database.parent)
+    check_writable(database)  # before hours of replay
     files = _suite_files(action.suite_file)
     with reporter().bar("indexing") as bar:
         found = rebuild(
@@ -221,6 +223,7 @@ def show_boards(action: Table) -> None:
         UnknownNameError: No board of that suite.
         DataError: There is no index yet.
     """
+    out = None if action.json is None else output_file(action.json)
     found = make_boards(read_index(_database(action.db)))
     if action.suite is not None and action.suite not in {board.suite for board in found}:
         raise UnknownNameError("suite on a board", action.suite, {board.suite for board in found})
@@ -242,10 +245,10 @@ def show_boards(action: Table) -> None:
             )
     if not chosen:
         say("no entry is on such a board.")
-    if action.json is not None:
+    if out is not None:
         data = [board.model_dump() for board in chosen]
         text = json.dumps(data, indent=2) + "\n"
-        output_file(action.json).write_text(text, encoding="utf-8")
+        out.write_text(text, encoding="utf-8")
 
 
 def show_suites(action: Suites) -> None:

@@ -314,6 +314,7 @@ def measure_worlds(action: Stats) -> None:
             "request at least."
         )
     parameters = world_parameters(action.size, action.preset)
+    out = None if action.out is None else output_file(action.out)
     measured = []
     with reporter().bar("measuring worlds") as bar:
         for number, seed in enumerate(action.world_seed):
@@ -330,8 +331,8 @@ def measure_worlds(action: Stats) -> None:
     if judged:
         inside = sum(bool(row.inside) for row in judged)
         console.print(f"{inside} of {len(judged)} values lie inside their bands.")
-    if action.out is not None:
-        output_file(action.out).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    if out is not None:
+        out.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
 def _table(rows: list[Measured]) -> Table:

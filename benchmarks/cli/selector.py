@@ -154,6 +154,7 @@ def train(action: Train) -> None:
     if action.pairs.rows is not None:
         refuse_without(action, "questions of an environment, in place of --rows", ("split",))
     out = new_folder(action.out)
+    keep = None if action.keep_rows is None else output_file(action.keep_rows)
     from ...agents.models.loading import load_model, load_tokenizer, resolve_device
     from ...algos.training.supervised.selector import (
         MICRO,
@@ -174,8 +175,8 @@ def train(action: Train) -> None:
         prompt=action.prompt or ("short" if small else "rules"), chat=action.chat
     )
     rows = questions.rows(asked.prompt)
-    if action.keep_rows is not None:
-        write_rows(output_file(action.keep_rows), rows)
+    if keep is not None:
+        write_rows(keep, rows)
     if action.model is None:
         model, tokenizer = small_model(rows)
     else:
@@ -205,6 +206,7 @@ def evaluate(action: Eval) -> None:
         of_draws = ("split", "seed")
         refuse_without(action, "questions of an environment, in place of --rows", of_draws)
     folder = Path(action.folder).expanduser()
+    picture = output_file(action.plot or str((folder if folder.is_dir() else Path()) / _PICTURE))
     from ...agents.paper_selector.model import open_selector
 
     asked = replace(
@@ -227,7 +229,6 @@ def evaluate(action: Eval) -> None:
     console = PlainConsole()
     console.print(_table(found))
     console.print(_reliability(scores))
-    picture = output_file(action.plot or str((folder if folder.is_dir() else Path()) / _PICTURE))
     draw_calibration(scores, picture, folder.resolve().name)
     say(f"calibration plot: {picture}")
 

@@ -24,6 +24,7 @@ from ...algos.training.config import Budget, EnvConfig, EvalConfig, TrainConfig
 from ...algos.training.settings import TrainSettings
 from ...envs.core.errors import BadValueError
 from ...envs.core.plugins import load_again, loaded_plugins
+from ...envs.utils.disk_errors import check_writable
 from ..runtime.observation_budget import fitted
 from ..runtime.threads import prepare
 from .arguments import MAY_BE_EMPTY, Repeated, RunDir, expand_dotted, pairs
@@ -212,6 +213,11 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     model = "" if own else model_path(command.model or "", (STARTER,), "model")
     env = fitting_size(given, made_for(model or None, command.env), report)
     sizes = text_env(env.prototype).source.sizes()
+    what = command.preset or command.recipe
+    label = (command.starter or STARTER) if own else command.model or ""
+    name = run_name(what, command.env, env.settings, label, command.settings.seed)
+    folder = Path(command.run_dir or Path("runs") / name).expanduser()
+    _check_run_dir(folder)
     if own:
         model = starter(command.env, report, kind=command.starter)
     small = command.small
@@ -247,10 +253,20 @@ def configure(command: Command, report: Reporter) -> tuple[TrainConfig, Path]:
     if start is not None:
         note_cut_actions(start, settings.max_tokens, report)
         config = replace(config, model=str(start.folder), warm_start=start.record)
-    what = command.preset or command.recipe
-    label = (command.starter or STARTER) if own else command.model or ""
-    name = run_name(what, command.env, env.settings, label, settings.seed)
-    return config, Path(command.run_dir or Path("runs") / name).expanduser()
+    return config, folder
+
+
+def _check_run_dir(folder: Path) -> None:
+    """Refuse a run directory that cannot be written before a model is made.
+
+    That of a finished run may be one that can only be read: its result is given again.
+
+    Raises:
+        BadValueError: It may not be written.
+    """
+    first = int(os.environ.get("RANK", "0")) == 0  # the others do not write there
+    if first and not (folder / "result.json").exists():
+        check_writable(folder)
 
 
 def default_command(words: Sequence[str]) -> Command | None:

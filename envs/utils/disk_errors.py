@@ -6,12 +6,13 @@ import errno
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ..core.errors import DataError
+from ..core.errors import BadValueError, DataError
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DENIED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.EFBIG)
@@ -57,6 +58,37 @@ def whole_file(path: Path, *, sync: bool = False, alone: bool = True) -> Iterato
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Try whether a file or folder can be written, in the nearest folder that is there.
+
+    A folder's rights alone do not say it: those of a network folder, of a container's or of the
+    system's own may be refused to an account that they are given to.
+
+    Args:
+        path: What will be written; nothing is made, nor are the folders above it.
+
+    Raises:
+        BadValueError: It may not be written.
+        OSError: The disk is full.
+    """
+    place = path if path.exists() else Path(os.path.realpath(path))  # a pipe has no real path
+    while not place.exists():
+        place = place.parent
+    try:
+        if place.is_dir():
+            with tempfile.TemporaryDirectory(dir=place, prefix=".turngym-"):
+                pass
+        elif not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as fault:
+        if fault.errno in FULL:
+            raise
+        where = "" if place == path else f", in {place}"
+        raise BadValueError(
+            f"{path}: may not be written to ({fault.strerror}{where}); choose another folder."
+        ) from fault
 
 
 def describe_disk_error(error: BaseException, folder: Path | str = "") -> str | None:

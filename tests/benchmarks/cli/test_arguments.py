@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +27,8 @@ from turngym.benchmarks.cli.arguments import (
 )
 from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.envs.core.errors import BadValueError
+
+ABOUT = ("--name", "a", "--organisation", "b", "--licence", "MIT")
 
 
 @dataclass(frozen=True)
@@ -95,14 +100,65 @@ def test_output_paths_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None
 def test_a_file_that_may_not_be_written_is_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """eval played all tasks before a read-only folder took its scores."""
-    asked = []
-    monkeypatch.setattr(os, "access", lambda path, how: asked.append((path, how)))
-    for name in ("new.json", "old.json"):
-        (tmp_path / "old.json").touch()
+    """eval played all tasks before a read-only folder took its scores, submit a whole suite."""
+    (tmp_path / "old.json").touch()
+    assert output_file(str(tmp_path / "old.json")).exists()
+    assert output_file("/dev/null") == Path("/dev/null")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    for name, make in (("new.json", output_file), ("old.json", output_file), ("x", new_folder)):
         with pytest.raises(BadValueError, match=rf"{name}: may not be written to"):
-            output_file(str(tmp_path / name))
-    assert asked == [(tmp_path, os.W_OK), (tmp_path / "old.json", os.W_OK)]
+            make(str(tmp_path / name))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["eval", "--env", "Bandit-v0", "--n", "2", "--agent", "random", "--out", "{}.json"],
+        ["submit", "random", "--suite", "micro-game24-v3", *ABOUT, "--out", "{}"],
+        ["play", "Bandit-v0", "--agent", "random", "--out", "{}.jsonl"],
+        ["starters", "--env", "Game24-v0", "--out", "{}.json"],
+        ["train", "--env", "Bandit-v0", "--run-dir", "{}"],
+        ["train", "--env", "Bandit-v0", "--run-dir", "{}/a/b"],
+        ["demo", "--run-dir", "{}"],
+        ["credit", "--env", "Bandit-v0", "--out", "{}"],
+        ["bench", "--suite", "quick", "--out", "{}"],
+        ["bench", "--speed", "--out", "{}.md"],
+        ["claims", "--out", "{}"],
+        ["papers", "stats", "--size", "micro", "--out", "{}.json"],
+        ["leaderboard", "index", "--db", "{}.sqlite"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_every_command_says_before_the_work_that_its_output_cannot_be_written(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rights do not say it: root has them all in /proc, as in a network folder of another's."""
+
+    def begin(*_: object, **__: object) -> None:
+        raise AssertionError("the work has begun")
+
+    for place in (
+        "eval._evaluate",
+        "submit._play_scripted",
+        "train.starter",
+        "demo.starter",
+        "starters.score_starter",
+        "papers.compute_world_statistics",
+        "leaderboard.rebuild",
+    ):
+        module, name = place.split(".")
+        monkeypatch.setattr(import_module(f"turngym.benchmarks.cli.{module}"), name, begin)
+    monkeypatch.setattr("turngym.benchmarks.speed.table.measure", begin)
+    assert main([word.format("/proc/turngym-out") for word in words]) == REFUSED
+    said = capsys.readouterr().err
+    assert "may not be written to" in said or "cannot be a folder" in said
+    assert "/proc/turngym-out" in said
 
 
 @pytest.mark.parametrize(
