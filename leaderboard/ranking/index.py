@@ -281,6 +281,11 @@ def _open(database: Path, renew: bool = False) -> Iterator[sqlite3.Connection]:
             if version != _VERSION:  # else who only reads would write, and the file look changed
                 base.execute(f"PRAGMA user_version = {_VERSION}")
             yield base
+    except sqlite3.OperationalError as error:  # the file is right, and what it lies on is not
+        raise DataError(
+            f"{database}: the index cannot be used now ({error}). Make room, wait for the process "
+            "that holds it, or name a file that you may write; then run the same command again."
+        ) from error
     except sqlite3.DatabaseError as error:
         raise DataError(f"{database}: not an index ({error}); name another file.") from error
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import resource
 import shutil
 import sqlite3
 from dataclasses import replace
@@ -440,6 +441,20 @@ def test_files_that_are_no_index(tmp_path: Path, entries: Path, suite: Suite) ->
             rebuild(entries, path, never_verified, fresh=fresh)
     with pytest.raises(DataError, match="no such folder"):
         rebuild(tmp_path / "nowhere", tmp_path / "x.sqlite", lambda root: verdict_of(root, suite))
+
+
+def test_a_full_disk_does_not_make_another_file_of_an_index(
+    tmp_path: Path, entries: Path, suite: Suite
+) -> None:
+    """It was told to be no index, and to name another file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(DataError, match=r"index cannot be used now \(.*Make room") as told:
+            rebuild(entries, tmp_path / "index.sqlite", lambda root: verdict_of(root, suite))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "not an index" not in str(told.value)
 
 
 def test_an_index_that_was_cut_off_is_made_again(
