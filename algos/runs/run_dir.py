@@ -117,7 +117,7 @@ class RunDir(Closing):
 
     def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
         require_posix("a run directory")
-        self.root = Path(root)
+        self.root = Path(root).absolute()  # a notebook may change its folder meanwhile
         self.checkpoints = self.root / "checkpoints"
         make_folder(self.root)
         self._lock = _take_lock(self.root / "lock")
@@ -420,13 +420,14 @@ class AsideDir(RunDir):
     def __init__(self, root: Path | str, config: Mapping[str, Any]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="turngym-rank-")
         super().__init__(self._folder.name, config)
+        root = Path(root).absolute()
         for name in ("metrics.jsonl", "ahead"):
-            source, mine = Path(root) / name, self.root / name
+            source, mine = root / name, self.root / name
             if source.is_dir():
                 shutil.copytree(source, mine)
             elif source.exists():
                 shutil.copy(source, mine)
-        self.checkpoints = Path(root) / "checkpoints"
+        self.checkpoints = root / "checkpoints"
 
     def check_held(self) -> None:
         """Nobody else writes here."""

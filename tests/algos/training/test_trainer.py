@@ -258,6 +258,19 @@ def test_a_disk_without_room_keeps_the_checkpoint_before(
         assert trainer.counters.step == 2
 
 
+def test_a_changed_working_folder_does_not_move_a_run(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook that went elsewhere was told that its run's folder had been removed."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Trainer(config(tiny_model), "run") as trainer:
+        monkeypatch.chdir("elsewhere")
+        trainer.run()
+    assert (tmp_path / "run" / "result.json").is_file()
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
 def test_a_read_only_run_folder_is_one_line(
     tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
