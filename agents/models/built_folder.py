@@ -84,7 +84,7 @@ def _writable_or_refused(folder: Path, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def whole_or_nothing(folder: Path) -> Iterator[Path]:
+def whole_or_nothing(folder: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield an empty folder to write into, whose files are in ``folder`` if nothing goes wrong.
 
     An error or an interrupt leaves ``folder`` as it was, so that it can be tried again. What a
@@ -92,6 +92,7 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
 
     Args:
         folder: One that is not there yet, or empty.
+        replace: Whether it may hold something, which goes once the new files are whole.
 
     Raises:
         DataError: The disk is full or cannot be written.
@@ -105,7 +106,14 @@ def whole_or_nothing(folder: Path) -> Iterator[Path]:
         draft = scratch / "draft"
         draft.mkdir()
         yield draft
-        if not there:
+        if replace and there:
+            old = folder.rename(scratch / "old")
+            try:
+                os.replace(draft, folder)
+            except BaseException:
+                old.rename(folder)
+                raise
+        elif not there:
             os.replace(draft, folder)
         else:  # somebody may be in it
             begun: list[Path] = []

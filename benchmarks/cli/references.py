@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...agents.models.built_folder import whole_or_nothing
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, UnknownNameError
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import check_writable
 from ...leaderboard.entries_io.files import write_entry
 from ...leaderboard.entries_io.packing import make_manifest
 from ...leaderboard.ranking.board import REFERENCES
@@ -63,7 +64,7 @@ def run(action: Command) -> None:
     for folder in folders:
         if folder.exists() and not action.overwrite:
             raise DataError(f"{folder}: exists; --overwrite replaces it.")
-    make_folder(root / suite.id)
+    check_writable(make_folder(root / suite.id))
     for name, folder in zip(chosen, folders, strict=True):
         write_reference(name, suite, folder)
         say(f"wrote {folder}")
@@ -73,9 +74,8 @@ def write_reference(name: str, suite: Suite, folder: Path) -> None:
     """Play a reference row; an older one in the folder is replaced when it is whole."""
     with reporter().bar(f"{name} on {suite.id}") as bar:
         episodes = list(scripted_episodes(name, suite, 0, bar))
-    if folder.exists():
-        shutil.rmtree(folder)
-    write_entry(folder, reference_manifest(name, suite), episodes)
+    with whole_or_nothing(folder, replace=True) as draft:
+        write_entry(draft, reference_manifest(name, suite), episodes)
 
 
 def reference_manifest(name: str, suite: Suite) -> Manifest:

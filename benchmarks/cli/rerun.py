@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import Annotated
 import tyro
 
 from ...agents.engines.factory import EngineSettings
+from ...agents.models.built_folder import whole_or_nothing
 from ...agents.scripted import scripted_names
 from ...algos.runs.progress import reporter
 from ...algos.training.config import model_digest
 from ...envs.core.errors import BadValueError, DataError
+from ...envs.utils.disk_errors import check_writable
 from ...envs.wrappers.record import get_versions
 from ...leaderboard.entries_io.files import EntryFiles, write_entry
 from ...leaderboard.ranking.index import entries_folder
@@ -76,12 +77,11 @@ def run(command: Command) -> None:
     out = folder.with_name(folder.name + "-rerun")
     if out.exists() and not command.overwrite:
         raise DataError(f"{out}: exists; --overwrite replaces it.")
+    check_writable(out.parent)  # before minutes of play
     models = [model_path(word, (), "model") for word in command.weights]
     limit = action_tokens(models, command.max_tokens, reporter())
     command = replace(command, max_tokens=limit)
     played, digests = _play(command, manifest, suite)
-    if out.exists():
-        shutil.rmtree(out)
     equal = _count_equal(files, played)
     now = datetime.datetime.now(tz=datetime.UTC)
     rerun = Rerun(of=command.entry, weights=digests, equal=equal, episodes=len(played))
@@ -97,8 +97,9 @@ def run(command: Command) -> None:
             update={"sampling": submit.describe_sampling(command.temperature, limit)}
         ),
     }
-    record.write(record_path(out))
-    write_entry(out, manifest.model_copy(update=fields), played)
+    with whole_or_nothing(out, replace=command.overwrite) as draft:
+        write_entry(draft, manifest.model_copy(update=fields), played)
+        record.write(record_path(out))
     say(f"{len(played)} episodes of {suite.id} are in {out}; {equal} have the submitted actions")
     say("put it on the board with: turngym leaderboard index")
 

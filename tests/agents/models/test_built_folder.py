@@ -62,6 +62,25 @@ def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
     assert names(tmp_path) == ["m.lock"]
 
 
+def test_what_is_replaced_stays_until_the_new_is_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with whole_or_nothing(out, replace=True) as draft:
+        (draft / "old").write_text("o")
+
+    def fail() -> None:
+        with whole_or_nothing(out, replace=True) as draft:
+            (draft / "new").write_text("n")
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
+    assert names(tmp_path) == ["out", "out/old"]
+    with whole_or_nothing(out, replace=True) as draft:
+        (draft / "new").write_text("n")
+        assert names(out) == ["old"]
+    assert names(tmp_path) == ["out", "out/new"]
+
+
 def interrupted(out: Path) -> None:
     with whole_or_nothing(out) as draft:
         (draft / "half").write_text("x")

@@ -14,6 +14,7 @@ import torch
 from helpers.board_helpers import edit_episodes, tiny_suite
 from safetensors.torch import load_file, save_file
 
+from turngym.benchmarks.cli import references
 from turngym.benchmarks.cli.main import main
 from turngym.benchmarks.cli.tables import escape
 from turngym.leaderboard.suites.files import write_suite
@@ -67,6 +68,24 @@ def test_an_entry_of_nothing_is_refused(
     assert submit(suite_file, out, *words) == 2
     assert says in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_full_disk_keeps_the_reference_row_that_was_to_be_replaced(
+    suite_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = tmp_path / "tiny-v1" / "null"
+    words = ("leaderboard", "reference", "--suite", suite_file, "--out", str(tmp_path))
+    assert main((*words, "--only", "null")) == 0
+    before = {path: path.read_bytes() for path in row.rglob("*") if path.is_file()}
+
+    def fill(root: Path, *_: object) -> None:
+        (root / "episodes").mkdir(parents=True)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(references, "write_entry", fill)
+    assert main((*words, "--only", "null", "--overwrite")) == 2
+    assert before == {path: path.read_bytes() for path in row.rglob("*") if path.is_file()}
+    assert [path.name for path in row.parent.iterdir()] == ["null"]
 
 
 def test_submit_verify_index_table(
