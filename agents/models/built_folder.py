@@ -15,7 +15,7 @@ from typing import Any
 
 from ...envs.core.errors import BadValueError, DataError, MissingExtraError
 from ...envs.utils.disk_cache import make_folder
-from ...envs.utils.disk_errors import disk_errors
+from ...envs.utils.disk_errors import disk_errors, extend_name
 from ...envs.utils.system import try_lock
 
 _HELD = "lock"
@@ -101,7 +101,7 @@ def whole_or_nothing(folder: Path, *, replace: bool = False) -> Iterator[Path]:
     there = folder.exists()
     beside = not there or os.access(folder.parent, os.W_OK)  # else a folder that was given to us
     home = folder.parent if beside else folder
-    partial = f".{folder.name}-partial-"
+    partial = extend_name(f".{folder.name}", "-partial-12345678").removesuffix("12345678")
     with disk_errors(home), _held_scratch(home, partial) as scratch:
         draft = scratch / "draft"
         draft.mkdir()

@@ -24,6 +24,7 @@ BARRED = (
     errno.ENAMETOOLONG,
     errno.ELOOP,
 )
+_MAX_NAME = 255
 _NEARLY_FULL = 2**20
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")  # how libraries written in Rust report errno
 _TOO_LARGE = (
@@ -47,7 +48,7 @@ def whole_file(path: Path, *, sync: bool = False, alone: bool = True) -> Iterato
             stays; a kill then leaves an incomplete file whose name no other has.
     """
     own = "" if alone else f".{os.urandom(4).hex()}"
-    part = path.with_name(f"{path.name}{own}.part")
+    part = path.with_name(extend_name(path.name, f"{own}.part"))
     try:
         with part.open("w", encoding="utf-8") as file:
             yield file
@@ -58,6 +59,17 @@ def whole_file(path: Path, *, sync: bool = False, alone: bool = True) -> Iterato
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def extend_name(name: str, ending: str) -> str:
+    """Return a file's name with an ending, cut before it where no file system takes so many bytes.
+
+    Args:
+        name: Of the file.
+        ending: What makes it the name of what is yet half written.
+    """
+    raw, room = os.fsencode(name), _MAX_NAME - len(os.fsencode(ending))
+    return (name if len(raw) <= room else raw[:room].decode(errors="ignore")) + ending
 
 
 def check_writable(path: Path) -> None:

@@ -81,6 +81,13 @@ def test_what_is_replaced_stays_until_the_new_is_whole(tmp_path: Path) -> None:
     assert names(tmp_path) == ["out", "out/new"]
 
 
+@pytest.mark.parametrize("name", ["a" * 255, "ä" * 120])
+def test_a_folder_may_have_as_long_a_name_as_the_disk_takes(tmp_path: Path, name: str) -> None:
+    with whole_or_nothing(tmp_path / name) as draft:
+        (draft / "file").write_text("f")
+    assert names(tmp_path) == [name, f"{name}/file"]
+
+
 def interrupted(out: Path) -> None:
     with whole_or_nothing(out) as draft:
         (draft / "half").write_text("x")

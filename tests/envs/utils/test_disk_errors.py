@@ -110,3 +110,14 @@ def test_of_two_writers_at_once_the_last_one_stays(tmp_path: Path) -> None:
         assert path.read_text() == "2"
     assert path.read_text() == "first"
     assert os.listdir(tmp_path) == ["scores.json"]
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "ä" * 125 + "b", "c" * 255])
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_file_may_have_as_long_a_name_as_the_disk_takes(
+    tmp_path: Path, name: str, alone: bool
+) -> None:
+    """What is half written has a longer name: scores of a whole evaluation were lost to it."""
+    with whole_file(tmp_path / name, alone=alone) as file:
+        file.write("whole")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
