@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ...envs.core.digest import digest_of
 from ...envs.core.errors import BadValueError, DataError, UnknownNameError
+from ...envs.utils.disk_errors import extend_name
 from ...leaderboard.schema.base import Form, parse_form
 from .cell import CellResult, ColumnResult, SearchResult
 from .layout import Layout, vouched
@@ -156,9 +158,13 @@ def write_lines(lines: Iterable[Any], path: Path) -> Path:
             f"{path}: the results take {len(data):,} bytes; give a name that ends in .gz."
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
-    part.replace(path)
+    part = path.with_name(extend_name(path.name, f".{os.urandom(4).hex()}.part"))
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     return path
 
 

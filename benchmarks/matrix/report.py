@@ -183,7 +183,7 @@ def write_pages(
         environment.filters |= filters
         path = folder / name
         text = environment.get_template(template).render(**content)
-        with whole_file(path) as file:
+        with whole_file(path, alone=False) as file:  # a matrix is looked at while it is filled
             file.write(text)
         written.append(path)
     return written

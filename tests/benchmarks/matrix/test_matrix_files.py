@@ -14,6 +14,7 @@ from turngym.benchmarks.cli.main import REFUSED, main
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.matrix_files import hide_paths, read_parts, write_packed
+from turngym.benchmarks.matrix.report import write_report
 from turngym.benchmarks.matrix.run import run_matrix
 from turngym.benchmarks.matrix.suite import RateSearch, Suite
 from turngym.benchmarks.matrix.train_cell import make_result
@@ -192,3 +193,29 @@ def test_a_field_of_a_newer_version_is_told_as_one(tmp_path: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"luck": 1}))
     with pytest.raises(DataError, match=r"luck: .*: a misspelt field, or one of a newer turngym"):
         read_parts([tmp_path])
+
+
+def test_two_processes_may_write_one_report_and_one_packed_file_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`bench --report` of a matrix that ended meanwhile: the second one ended in a traceback."""
+    matrix(tmp_path / "m")
+    results, packed, others = read_parts([tmp_path / "m"]), tmp_path / "p.jsonl", []
+    replace = Path.replace
+
+    def write() -> None:
+        write_report([tmp_path / "m"], tmp_path / "out", "grpo")
+        write_packed(results, packed)
+
+    def take_name(part: Path, target: Path) -> Path:
+        if target.name not in others:  # another process is at the same place, and ends first
+            others.append(target.name)
+            write()
+        return replace(part, target)
+
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(Path, "replace", take_name)
+    write()
+    assert set(others) == {"report.html", "report.md", "p.jsonl"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"report.html", "report.md"}
+    assert not [path for path in tmp_path.rglob("*.part")]
