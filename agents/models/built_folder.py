@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,8 @@ def whole_or_nothing(folder: Path, *, replace: bool = False) -> Iterator[Path]:
         replace: Whether it may hold something, which goes once the new files are whole.
 
     Raises:
-        DataError: The disk is full or cannot be written.
+        DataError: The disk is full or cannot be written, or another process has written the same
+            files meanwhile; then these are in a folder beside, which the message names.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     there = folder.exists()
@@ -113,8 +115,15 @@ def whole_or_nothing(folder: Path, *, replace: bool = False) -> Iterator[Path]:
             except BaseException:
                 old.rename(folder)
                 raise
+        elif any((folder / path.name).exists() for path in draft.iterdir()):
+            _put_aside(draft, folder, beside)
         elif not there:
-            os.replace(draft, folder)
+            try:
+                os.replace(draft, folder)
+            except OSError as fault:
+                if fault.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                _put_aside(draft, folder, beside)
         else:  # somebody may be in it
             begun: list[Path] = []
             try:
@@ -125,6 +134,21 @@ def whole_or_nothing(folder: Path, *, replace: bool = False) -> Iterator[Path]:
                 for path in begun:  # nothing that somebody else has written meanwhile
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                 raise
+
+
+def _put_aside(draft: Path, folder: Path, beside: bool) -> None:
+    """Give a draft another name, where a second process has filled the folder meanwhile.
+
+    Raises:
+        DataError: Always; says where the draft is.
+    """
+    said = f"{folder}: another process has written there meanwhile, and its files stay."
+    if not beside:
+        raise DataError(f"{said} Run the same command again with another folder.")
+    names = (folder.with_name(extend_name(folder.name, f"-{n}")) for n in count(2))
+    aside = next(path for path in names if not path.exists())
+    os.replace(draft, aside)
+    raise DataError(f"{said} What was made here is in {aside}.")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,52 @@ def test_a_move_that_is_cut_off_leaves_the_folder_as_it_was(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     fill()
     assert [path.name for path in sorted(out.iterdir())] == ["a", "b", "c", "other"]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_that_another_process_fills_meanwhile_keeps_its_files(
+    tmp_path: Path, there: bool
+) -> None:
+    """Of two submits to one folder both said that they were done; it held a mixture of both."""
+    out = tmp_path / "out"
+    if there:
+        out.mkdir()
+
+    def fill(text: str, after: Callable[[], None]) -> None:
+        with whole_or_nothing(out) as draft:
+            (draft / "episodes").mkdir()
+            (draft / "episodes" / "file").write_text(text)
+            after()
+
+    with pytest.raises(DataError, match=r"another process has written there .* in .*out-2\."):
+        fill("second", lambda: fill("first", lambda: None))
+    assert names(out) == ["episodes", "episodes/file"]
+    assert (out / "episodes" / "file").read_text() == "first"
+    assert (tmp_path / "out-2" / "episodes" / "file").read_text() == "second"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out-2"]
+
+
+def test_a_folder_that_is_filled_at_the_very_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, exists = tmp_path / "out", Path.exists
+
+    def fill() -> None:
+        with whole_or_nothing(out) as draft:
+            (draft / "file").write_text("second")
+            monkeypatch.setattr(Path, "exists", too_early)
+
+    def too_early(path: Path) -> bool:
+        if path == out / "file":
+            out.mkdir()
+            path.write_text("first")
+            return False
+        return exists(path)
+
+    with pytest.raises(DataError, match=r"out-2\."):
+        fill()
+    assert (out / "file").read_text() == "first"
+    assert (tmp_path / "out-2" / "file").read_text() == "second"
 
 
 def test_a_merge_that_fails_can_be_tried_again(
