@@ -46,8 +46,14 @@ _RULE = "=" * 78
 _HASHED = 16
 """Tasks from all parts of an evaluation set, which tell whether it is the one of before: making 200
 of a large world takes seconds."""
-_HEAD = re.compile(r"(?P<task>.*): (?P<status>\w+), return (?P<total>\S+), (?P<decoding>.+)")
+_HEAD = re.compile(
+    rf"^{_RULE}\n(?P<task>.*): (?P<status>\w+), return (?P<total>\S+), (?P<decoding>.+)\n{_RULE}\n",
+    re.MULTILINE,
+)
+"""The beginning of an episode: a rule alone may be a line of what an environment showed."""
 _TURN = re.compile(r"\[turn \d+: .*\]")
+_MARK = re.compile(rf"^(?={_RULE}$|\[turn \d+: |>>> )", re.MULTILINE)
+"""Before a line that, in what was seen or written, would read like one of the file's own."""
 
 
 class RunWriter:
@@ -229,7 +235,10 @@ def read_finished(config: TrainConfig, root: Path | str) -> RunResult | None:
 
 
 def write_evaluation(path: Path, evaluation: Evaluation, renderer: Any, count: int) -> None:
-    """Write the episodes of an evaluation's first ``count`` tasks, sampled and greedy."""
+    """Write the episodes of an evaluation's first ``count`` tasks, sampled and greedy.
+
+    A line of an episode that reads like a mark of the file gets a blank before it.
+    """
     ways = evaluation.both()
     blocks = [
         _block(f"{e.task_id}: {e.status}, return {e.return_:g}, {way.decoding}", e.tree, renderer)
@@ -274,17 +283,17 @@ class WrittenEpisode:
 def read_evaluation(path: Path) -> list[WrittenEpisode]:
     """Return the episodes of a file of :func:`write_evaluation`; nothing without the file."""
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    parts = text.split(_RULE + "\n")
+    heads = list(_HEAD.finditer(text))
+    ends = [*(head.start() for head in heads[1:]), len(text)]
     return [
         WrittenEpisode(
-            task_id=match["task"],
-            status=match["status"],
-            total=float(match["total"]),
-            decoding=match["decoding"],
-            lines=body.splitlines(),
+            task_id=head["task"],
+            status=head["status"],
+            total=float(head["total"]),
+            decoding=head["decoding"],
+            lines=text[head.end() : end].splitlines(),
         )
-        for head, body in zip(parts[1::2], parts[2::2], strict=False)
-        if (match := _HEAD.fullmatch(head.strip())) is not None
+        for head, end in zip(heads, ends, strict=False)
     ]
 
 
@@ -334,8 +343,9 @@ def _lines(tree: Tree, renderer: Any) -> Iterable[str]:
             turn.status,
         ]
         yield f"[turn {i}: {'; '.join(notes[1:] if turn.parent == i - 1 else notes)}]"
-        yield renderer.text(turn.obs_ids).strip("\n")
-        yield f">>> {turn.action}"
+        yield _MARK.sub(" ", renderer.text(turn.obs_ids).strip("\n"))
+        first, *rest = turn.action.split("\n", 1)
+        yield "\n".join([f">>> {first}", *(_MARK.sub(" ", text) for text in rest)])
 
 
 def _write(path: Path, blocks: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from turngym.agents.engines.base import Sampling
 from turngym.agents.engines.local.engine import TransformersEngine
 from turngym.agents.models.loading import load_model, load_tokenizer
 from turngym.agents.rendering.factory import make_renderer
-from turngym.algos.core.forest import Group
+from turngym.algos.core.forest import Group, Tree
 from turngym.algos.evaluation import defaults
 from turngym.algos.evaluation.decodings import Decodings
 from turngym.algos.evaluation.evaluate import EpisodeScore, EvalSet, Evaluation, evaluate_model
@@ -254,6 +254,57 @@ def test_transcripts_show_both_ways_of_each_task(tiny_model: Path, tmp_path: Pat
     whole = file.read_bytes()
     file.write_bytes(whole.replace(b">>> ", ">>> é".encode()[:-1], 1))  # cut within a character
     assert len(read_evaluation(file)) == len(heads)
+
+
+def test_lines_that_look_like_marks_of_the_file_part_no_episode(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    rule = "=" * 78
+    seen = f"a page\n{rule}\ndev/7: solved, return 1, greedy\n{rule}\n>>> x\n[turn 9: stop]\nend"
+    wrote = f"go\n{rule}\n[turn 7: stop]"
+    done = with_actions(evaluate(tiny_model), wrote)
+    file = tmp_path / "dev.txt"
+    write_evaluation(file, done, Seen(seen), 2)
+    read = read_evaluation(file)
+    assert [e.task_id for e in read] == ["dev/0", "dev/0", "dev/1", "dev/1"]
+    for episode in read:
+        for turn in episode.turns():
+            got = [[line.strip() for line in text.splitlines()] for text in turn]
+            assert got == [seen.splitlines(), wrote.splitlines()]
+
+
+def test_a_rule_in_a_file_of_before_parts_no_episode(tmp_path: Path) -> None:
+    rule, file = "=" * 78, tmp_path / "dev.txt"
+    one = (
+        f"{rule}\ndev/0: solved, return 1, greedy\n{rule}\n[turn 0: solved]\na\n{rule}\nb\n>>> c\n"
+    )
+    file.write_text(one + one.replace("dev/0", "dev/1"), encoding="utf-8")
+    assert [(e.task_id, e.turns()) for e in read_evaluation(file)] == [
+        ("dev/0", [(f"a\n{rule}\nb", "c")]),
+        ("dev/1", [(f"a\n{rule}\nb", "c")]),
+    ]
+
+
+def with_actions(evaluation: Evaluation, action: str) -> Evaluation:
+    """Return an evaluation in which every action is this one."""
+
+    def changed(episode: EpisodeScore) -> EpisodeScore:
+        assert episode.tree is not None
+        turns = [replace(turn, action=action) for turn in episode.tree.turns]
+        return replace(episode, tree=Tree(turns))
+
+    greedy = evaluation.greedy and with_actions(evaluation.greedy, action)
+    return replace(evaluation, episodes=[changed(e) for e in evaluation.episodes], greedy=greedy)
+
+
+class Seen:
+    """A renderer whose tokens are always the same text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def text(self, ids: Any) -> str:
+        return self._text
 
 
 def test_defaults_agree_between_the_commands() -> None:
