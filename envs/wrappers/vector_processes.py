@@ -194,6 +194,18 @@ class ProcessCopies:
         if self._ended_by:
             raise EpisodeError(f"TextVectorEnv: {self._ended_by}; make a new one.")
 
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be pickled or copied.
+
+        Raises:
+            BadValueError: Always; the copies are in processes that nobody else can have.
+        """
+        raise BadValueError(
+            "TextVectorEnv: a vector environment whose copies are in other processes cannot be "
+            "pickled or copied. Make one where it is needed: gym.make_vec(id, num_envs=..., "
+            "processes=...); or leave processes out."
+        )
+
     def close(self) -> None:
         """Close every copy and end the processes; may be called again."""
         self._stop("it was closed", _CLOSE_S)

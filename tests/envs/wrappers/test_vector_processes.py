@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -348,6 +350,16 @@ def test_what_cannot_be_done_is_refused_with_a_reason() -> None:
     TextVectorEnv(env, 2).close()
     with pytest.raises(BadValueError, match=r"cannot be made again in another process.*nowhere"):
         TextVectorEnv(env, 2, 2)
+
+
+def test_copies_in_other_processes_are_neither_pickled_nor_copied() -> None:
+    with closing(TextVectorEnv(Guess(), 2, 2)) as envs:
+        for take in (pickle.dumps, deepcopy):
+            with pytest.raises(
+                BadValueError, match=r"cannot be pickled or copied.*leave processes"
+            ):
+                take(envs)
+        envs.reset(seed=0)  # they are as they were
 
 
 def test_errors_of_every_kind_come_back() -> None:
