@@ -110,6 +110,8 @@ _NO_HOME = "Could not determine home directory"
 """What pathlib says of a ``~`` that stands for no folder, in an error of no kind of its own."""
 _NO_MORE = ("can't start new thread", str(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))))
 """What Python says of a thread, and of a process, that the system does not start."""
+_NO_MAP = "failed to map segment from shared object"
+"""What the system says of a library that has no room in the address space."""
 _SLOW = {"train": "loading libraries, the environment and the model"}
 """What commands say that load for seconds, before they do."""
 
@@ -206,7 +208,7 @@ def _run_guarded(words: Sequence[str] | None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 0  # the reader of a pipe (head, less) has enough
-    except (OSError, RuntimeError) as error:
+    except (MemoryError, ImportError, OSError, RuntimeError) as error:
         refusal = _describe_system(error, [name, *rest])
         if refusal is None:
             raise
@@ -214,8 +216,10 @@ def _run_guarded(words: Sequence[str] | None) -> int:
     return 0
 
 
-def _describe_system(error: OSError | RuntimeError, words: Sequence[str]) -> TurngymError | None:
+def _describe_system(error: Exception, words: Sequence[str]) -> TurngymError | None:
     """Return what a disk or an account refuses, None if the error is of another kind."""
+    if isinstance(error, (MemoryError, ImportError)) or _NO_MAP in str(error):
+        return _describe_address_space(error)
     if str(error) in _NO_MORE:
         return BadValueError(
             "no further process or thread can be started: those of this account, or of its "
@@ -228,6 +232,23 @@ def _describe_system(error: OSError | RuntimeError, words: Sequence[str]) -> Tur
     if not str(error).startswith(_NO_HOME):
         return None
     return BadValueError(_describe_homeless(words))
+
+
+def _describe_address_space(error: Exception) -> TurngymError | None:
+    """Return what a limit of the address space refuses, None where there is no such limit."""
+    if os.name != "posix" or not (isinstance(error, MemoryError) or _NO_MAP in str(error)):
+        return None
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    said = f" ({error})" if str(error) else ""
+    return BadValueError(
+        f"there is no memory left for this process{said}: its address space is limited to "
+        f"{limit >> 20:,} MiB (`ulimit -v` shows it in KiB, a batch system may set it). Raise the "
+        "limit, or make less of what is asked for, and run the same command again."
+    )
 
 
 def _describe_homeless(words: Sequence[str]) -> str:
