@@ -11,7 +11,9 @@ from ..schema.board import Board, BoardRow
 WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 44
 SERIES = 8
-"""Number of colours; further series reuse them, with hollow marks and dashes."""
+"""Number of colours; further series reuse them, with other marks and dashes."""
+LOOKS = ("", "hollow", "dotted", "ring")
+"""Of the marks and lines that have a colour, each a class of the style sheet."""
 ALIKE = 0.05
 """Budgets within so many powers of ten are one: methods of one track cost the same but for a few
 tokens."""
@@ -49,13 +51,13 @@ class Line:
     Attributes:
         name: Name of the entries.
         colour: Number of the colour.
-        hollow: Whether its marks are hollow: another line has its colour.
+        look: Which of :data:`LOOKS` it has, as others have its colour.
         marks: Entries from the smallest budget up.
     """
 
     name: str
     colour: int
-    hollow: bool
+    look: str
     marks: tuple[Mark, ...]
 
     @property
@@ -121,7 +123,7 @@ def curves_of(board: Board, all_boards: Iterable[Board]) -> Curves | None:
     return Curves(
         start=track.start,
         lines=tuple(
-            Line(name, place % SERIES, place // SERIES % 2 == 1, marks)
+            Line(name, place % SERIES, LOOKS[place // SERIES % len(LOOKS)], marks)
             for place, (name, marks) in enumerate(zip(names, moved, strict=True))
             if marks
         ),

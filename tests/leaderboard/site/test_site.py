@@ -236,11 +236,11 @@ def test_many_marks_of_one_budget_keep_inside_the_chart(demo: SiteSettings, suit
 def test_methods_and_reference_rows_of_a_chart_can_be_told_apart(
     demo: SiteSettings, suite: Suite
 ) -> None:
-    """The ninth method looked like the first, and names of near reference rows covered another."""
+    """The ninth, then the seventeenth looked like the first; names of near reference rows met."""
     boards = make_boards(index_of(demo.entries.parent, suite))
     small = next(board for board in boards if board.track)
     row = next(row for row in small.rows if row.reference is None)
-    rows = [row.model_copy(update={"entry_id": f"x/{i}", "name": str(i)}) for i in range(12)]
+    rows = [row.model_copy(update={"entry_id": f"x/{i}", "name": str(i)}) for i in range(32)]
     for means in ((0.0, 0.02, 0.5), (0.98, 0.99, 1.0)):
         at = [row.score.model_copy(update={"mean": mean}) for mean in means]
         known = [
@@ -250,7 +250,7 @@ def test_methods_and_reference_rows_of_a_chart_can_be_told_apart(
         board = small.model_copy(update={"rows": (*rows, *known)})
         curves = curves_of(board, [board])
         assert curves is not None
-        assert len({(line.colour, line.hollow) for line in curves.lines}) == 12
+        assert len({(line.colour, line.look) for line in curves.lines}) == 32
         names = sorted(above for _, _, above in curves.references)
         assert min(b - a for a, b in itertools.pairwise(names)) >= 12
         assert names[0] >= 12
