@@ -74,6 +74,10 @@ KEYED = ("--env-arg", "--recipe-arg")
 """Options that the name in their value distinguishes."""
 OWN_FILES = ("data", "corpus", "papers", "site", "search_url")
 """Settings of environments that take the place of a generated world."""
+_OF_EVALUATIONS = tuple(
+    f"--{name}"
+    for name in ("eval-every", "eval-n", "eval-temperature", "greedy-every", "transcripts")
+)
 DEFAULT_STEPS = 100
 WORTH_SAYING = 0.01
 """Share of paths or actions that a limit cut, from which on a run tells it."""
@@ -386,11 +390,12 @@ def expand_words(words: Sequence[str]) -> list[str]:
 
     Raises:
         UnknownNameError: No such preset.
-        BadValueError: ``--preset`` without a name.
+        BadValueError: ``--preset`` without a name, or options of evaluations where there is none.
     """
     from ...algos.training.presets import preset
 
     given = list(_read_options(words))
+    _refuse_unevaluated(dict(given))
     names = [value for option, value in given if option == "--preset"]
     if not names:
         return list(words)
@@ -404,6 +409,22 @@ def expand_words(words: Sequence[str]) -> list[str]:
         if _key(option, value) not in taken:
             added += [option, value] if value else [option]
     return [*added, *words]
+
+
+def _refuse_unevaluated(given: Mapping[str, str]) -> None:
+    """Refuse what is typed about evaluations where ``--eval-split ""`` leaves them out.
+
+    Raises:
+        BadValueError: There is such an option; ``--eval-every 0`` is said of all that come between.
+    """
+    if given.get("--eval-split") != "" or "--eval-data" in given:
+        return
+    idle = [name for name in _OF_EVALUATIONS if name in given]
+    if idle and (idle, given[idle[0]]) != (["--eval-every"], "0"):
+        raise BadValueError(
+            f"{', '.join(idle)}: {'do' if len(idle) > 1 else 'does'} nothing with --eval-split "
+            '"", which evaluates nothing. Leave one of them out, or give --eval-data.'
+        )
 
 
 def _read_options(words: Sequence[str]) -> Iterator[tuple[str, str]]:

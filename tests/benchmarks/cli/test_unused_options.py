@@ -13,7 +13,7 @@ from turngym.algos.runs.progress import Silent
 from turngym.algos.training.config import EvalConfig
 from turngym.benchmarks.cli.arguments import expand_dotted
 from turngym.benchmarks.cli.main import REFUSED, main
-from turngym.benchmarks.cli.train import Command, configure, default_command
+from turngym.benchmarks.cli.train import Command, configure, default_command, expand_words
 from turngym.envs.core.errors import BadValueError
 
 
@@ -55,12 +55,24 @@ def test_a_split_and_files_to_evaluate_take_each_others_place(
     assert [one.name for one in evals(*saved, *files)] == ["mine"]
 
 
+def test_no_evaluation_goes_with_none_in_between_and_with_what_a_preset_says() -> None:
+    none = ["--eval-split", "", "--eval-every", "0"]
+    assert expand_words(none) == none
+    preset = [*none[:2], "--preset", "pasa-7b"]
+    assert expand_words(preset)[-4:] == preset
+
+
 SUBMIT = ["--name", "a", "--organisation", "b", "--licence", "MIT", "--out", "entry"]
 UNREAD = [
     ("eval --agent expert --env Letters-v0 --max-batch 3", "--max-batch: goes with an agent that"),
     ("eval --agent null random --env Letters-v0 --device cpu", "--device: goes with an agent"),
     ("play Letters-v0 --agent random --temperature .5", "--temperature needs an --agent that is a"),
     ("play Letters-v0 --agent random --engine vllm", "--engine needs an --agent that is a model"),
+    ("train --eval-split= --eval-n 9", '--eval-n: does nothing with --eval-split ""'),
+    (
+        "train --eval-every 5 --transcripts 9 --eval-split=",
+        "--eval-every, --transcripts: do nothing",
+    ),
     ("submit expert --max-tokens 9", "--max-tokens needs a source that is a model"),
     ("submit played.jsonl --device cpu", "--device needs a source that is a model"),
     ("submit expert --fill-missing", "--fill-missing needs a source that is a file of"),
