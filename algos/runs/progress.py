@@ -18,6 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from ...envs.core.errors import BadValueError
 from .console import PlainConsole
 
 LINE_EVERY_S = 10.0
@@ -56,6 +57,22 @@ class Silent:
 
     def update(self, fraction: float, text: str = "") -> None:
         """Do nothing."""
+
+
+def check_reporter(report: Reporter | None) -> Reporter:
+    """Return a reporter, a silent one for None.
+
+    Raises:
+        BadValueError: It is something else, such as ``print``.
+    """
+    if report is None:
+        return Silent()
+    if not all(callable(getattr(report, name, None)) for name in ("note", "bar")):
+        raise BadValueError(
+            f"report is {report!r:.100}; expected an object with the methods note and bar, as "
+            "turngym.algos.runs.progress.reporter() returns one, or None."
+        )
+    return report
 
 
 class Terminal:

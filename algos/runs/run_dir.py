@@ -155,8 +155,14 @@ class RunDir(Closing):
         """Refuse to write where the folder is another one since: a run may have begun there.
 
         Raises:
-            DataError: The lock that this process holds is not the folder's any more.
+            DataError: The lock that this process holds is not the folder's any more, or was given
+                back when the run was closed.
         """
+        if self._lock.closed:
+            raise DataError(
+                f"{self.root}: this run was closed, and another one may go on in its folder. Make "
+                "a new one of the same settings there, which resumes from the last checkpoint."
+            )
         try:
             held = os.path.samestat(os.fstat(self._lock.fileno()), os.stat(self.root / "lock"))
         except (FileNotFoundError, NotADirectoryError):

@@ -60,7 +60,7 @@ from ..runs.interrupts import AgreedInterrupt, agreed_stops, held_interrupts, un
 from ..runs.loggers import Logger
 from ..runs.metrics import OF_SAMPLING
 from ..runs.process_group import join_ranks, shared_faults
-from ..runs.progress import Bar, Reporter, Silent
+from ..runs.progress import Bar, Reporter, Silent, check_reporter
 from ..runs.run_dir import Closing
 from ..runs.timer import Clock
 from .checkpoint import (
@@ -125,7 +125,7 @@ def train(
     """
     check_declared(train, "train", {"run_dir": run_dir})
     if (done := read_finished(config, run_dir)) is not None:
-        (report or Silent()).note(f"{run_dir} is finished; its result is given again")
+        check_reporter(report).note(f"{run_dir} is finished; its result is given again")
         return done
     if _EARLIER:
         with uninterrupted():  # what is raised in a finalizer is lost
@@ -167,7 +167,7 @@ class Trainer(Closing):
     ) -> None:
         self.config = config
         self.ranks = join_ranks(config.device)
-        self.report = report if report and self.ranks.first else Silent()
+        self.report = check_reporter(report) if self.ranks.first else Silent()
         self.env = config.env.prototype
         base_env = text_env(self.env)
         self.sets = [e.make() for e in config.evals]
@@ -207,8 +207,7 @@ class Trainer(Closing):
         self._start: Path | None = None
         try:
             self.counters = self._resume()
-            # by number of steps; playing may be some steps ahead of training
-            self._played = {self.counters.step: self.counters.played}
+            self._played = {self.counters.step: self.counters.played}  # by step; may be ahead
             self.pipeline = self._make_pipeline()
         except BaseException:
             self.writer.close()
@@ -228,7 +227,9 @@ class Trainer(Closing):
             KeyboardInterrupt: After the checkpoint was saved, but for a second one as above.
             EngineFault: The engine failed; after the checkpoint was saved.
             LossNotFiniteError: The loss is nan or infinite; the last checkpoint stays.
+            DataError: It was closed, or its folder is another one now.
         """
+        self.writer.dir.check_held()
         try:
             with agreed_stops(self.ranks) as check, self.report.bar("training") as bar:
                 self._play_first()
@@ -239,8 +240,7 @@ class Trainer(Closing):
             self._stop(fault)
             raise
         self.counters.seconds = self._elapsed()
-        result = self._result()
-        result.write(self.writer.root / "result.json")
+        (result := self._result()).write(self.writer.root / "result.json")
         self.ranks.learner.everyone("result written")  # the next call may ask for it, in all
         return result
 
@@ -296,8 +296,8 @@ class Trainer(Closing):
     @usual_torch()
     def train_step(self) -> dict[str, float]:
         """Run one step and return its metrics; an interrupt leaves it done or not begun."""
-        step = self.counters.step + 1
-        clock = Clock()
+        self.writer.dir.check_held()
+        step, clock = self.counters.step + 1, Clock()
         rollouts = self.pipeline.take(step, self.config.budget.steps)
         played = rollouts.played
         with held_interrupts():

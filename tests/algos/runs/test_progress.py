@@ -8,7 +8,8 @@ import pytest
 
 from turngym.algos.runs import progress
 from turngym.algos.runs.console import PlainConsole
-from turngym.algos.runs.progress import Lines
+from turngym.algos.runs.progress import Lines, Silent, check_reporter
+from turngym.envs.core.errors import BadValueError
 
 
 @pytest.fixture
@@ -53,3 +54,12 @@ def test_a_task_that_stands_still_tells_by_its_whole_course(clock: list[float]) 
     course = [(0.0, 0.0), (10.0, 0.5), (20.0, 0.5), (30.0, 0.5), (40.0, 0.5)]
     assert told(clock, course)[-1] == "training: 50 %, about 0:40 left"
     assert told(clock, [(40.0, 0.2), (60.0, 0.2)]) == ["training: 20 %"]
+
+
+def test_what_is_no_reporter_is_refused_in_words() -> None:
+    assert isinstance(check_reporter(None), Silent)
+    assert check_reporter(one := Silent()) is one
+    with pytest.raises(
+        BadValueError, match=r"report is <built-in function print>; expected an obj"
+    ):
+        check_reporter(print)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training import trainer as trainer_module
 from turngym.algos.training.config import Budget, TrainConfig
 from turngym.algos.training.trainer import Trainer, train
-from turngym.envs.core.errors import DataError
+from turngym.envs.core.errors import BadValueError, DataError
 
 
 class Notes(Silent):
@@ -358,3 +358,19 @@ def test_evaluation_tasks_that_are_others_since_then_are_told(
             trainer.run()
         said = [x for x in report.said if "other tasks than at an earlier start" in x]
         assert [x.split(":")[0] for x in said] == ["evaluation set dev"] * told
+
+
+def test_a_closed_trainer_says_so(tiny_model: Path, tmp_path: Path) -> None:
+    with Trainer(config(tiny_model), tmp_path) as trainer:
+        pass
+    for call in (trainer.run, trainer.train_step):
+        with pytest.raises(DataError, match=r"this run was closed.*Make a new one"):
+            call()
+
+
+def test_what_is_no_reporter_is_refused_before_anything_is_loaded(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BadValueError, match="report is <built-in function print>"):
+        train(config(tiny_model), tmp_path / "run", print)  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
