@@ -265,7 +265,7 @@ class Suite(Form):
     """A frozen comparison; every change needs a new version.
 
     Attributes:
-        name: ``quick``, ``standard``, ``full``, or a custom name.
+        name: ``quick``, ``standard``, ``full``, or a custom name on one line.
         version: Raised with every change.
         about: Purpose in one line.
         recipes: Rows.
@@ -283,7 +283,7 @@ class Suite(Form):
         gpu_memory_gb: Required GPU memory; 0 runs without a GPU.
     """
 
-    name: str
+    name: str = Field(pattern=r"^[^\x00-\x1f\x7f]*$")
     version: int = Field(ge=1)
     about: str
     recipes: tuple[SuiteRecipe, ...] = Field(min_length=1)

@@ -94,6 +94,11 @@ def test_a_damaged_suite_file_names_the_place(tmp_path: Path) -> None:
         Suite.read(tmp_path / "other.json")
 
 
+def test_the_name_of_a_suite_is_one_line() -> None:
+    with pytest.raises(ValidationError, match=r"name\n.*pattern"):
+        Suite.model_validate({**tiny().model_dump(), "name": "two\nlines"})
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
