@@ -104,7 +104,7 @@ def whole_or_nothing(folder: Path, *, replace: bool = False) -> Iterator[Path]:
     beside = not there or os.access(folder.parent, os.W_OK)  # else a folder that was given to us
     home = folder.parent if beside else folder
     partial = extend_name(f".{folder.name}", "-partial-12345678").removesuffix("12345678")
-    with disk_errors(home), _held_scratch(home, partial) as scratch:
+    with disk_errors(home), held_scratch(home, partial) as scratch:
         draft = scratch / "draft"
         draft.mkdir()
         yield draft
@@ -152,8 +152,13 @@ def _put_aside(draft: Path, folder: Path, beside: bool) -> None:
 
 
 @contextmanager
-def _held_scratch(home: Path, prefix: str) -> Iterator[Path]:
-    """Yield a temporary folder; delete those of this prefix whose processes are dead."""
+def held_scratch(home: Path, prefix: str) -> Iterator[Path]:
+    """Yield a temporary folder; delete those of this prefix whose processes are dead.
+
+    Args:
+        home: Where it is made.
+        prefix: How its name begins. Folders of others, which hold no such lock, stay.
+    """
     with suppress(OSError):  # a folder that may not be listed
         for left in [path for path in home.iterdir() if path.name.startswith(prefix)]:
             with suppress(OSError, BadValueError), (left / _HELD).open("r+b") as file:

@@ -379,7 +379,7 @@ def test_uploads_out_of_order_too_large_or_of_nothing(served: Any) -> None:
     for digest in ("sha256:1", "sha256:none", "../../x"):
         body = {"weights": {"version": 3, "digest": digest}}
         assert httpx.post(f"{url}/weights/upload", json=body).status_code == 422
-    assert not list(host._spool.iterdir()), "what was uploaded is gone"
+    assert not list(host._spool.path.iterdir()), "what was uploaded is gone"
     still_works(host)
 
 

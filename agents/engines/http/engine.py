@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-import tempfile
 import time
 import warnings
 import weakref
@@ -33,7 +32,7 @@ from ..vllm.weights import plain_weights
 from .sender import GroupSender, why_no_group
 from .server import AbandonedCallError, Answer, EngineServer, LostCallError, StaleServerError
 from .settings import HttpSettings
-from .weights import WeightsFile, read_weights, tokenizer_digest, write_weights
+from .weights import WeightsFile, WeightsSpool, read_weights, tokenizer_digest, write_weights
 from .wire import MAX_REQUESTS, WeightsId
 
 MAX_HANDED = 4
@@ -106,7 +105,7 @@ class HttpEngine:
         self._dtype = DTYPES[facts.dtype]
         self._ranks = LearnerProcesses.joined()
         self._folder = _weights_folder(settings, self._servers)
-        self._spool = tempfile.TemporaryDirectory(prefix="turngym-weights-")
+        self._spool = WeightsSpool()
         self._run = secrets.token_hex(4)  # names files, nothing else
         self._file: WeightsFile | None = None
         self._sweep = weakref.finalize(self, int)
@@ -243,7 +242,7 @@ class HttpEngine:
         self._weights, self._file = found, file
 
     def _written(self, weights: dict[str, Any], version: int) -> WeightsFile:
-        folder = Path(self._spool.name) if self._folder is None else self._folder
+        folder = self._spool.path if self._folder is None else self._folder
         return write_weights(weights, folder / f"weights-{self._run}-{version:08d}.safetensors")
 
     def _forget(self, newest: WeightsFile) -> None:

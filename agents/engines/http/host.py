@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -20,7 +18,7 @@ from ..base import Completion, Request, TrainingEngine, sample
 from ..hand_over.forms import Form, check_fits
 from ..hand_over.group import GroupError, Membership
 from ..hand_over.receiver import OwnReceiver, Receiver
-from .weights import file_digest, fingerprint, load_weights, tokenizer_digest
+from .weights import WeightsSpool, file_digest, fingerprint, load_weights, tokenizer_digest
 from .wire import Facts, WeightsId
 
 T = TypeVar("T")
@@ -77,7 +75,7 @@ class EngineHost:
         self._hosted, self._engine, self._shelf = hosted, hosted.engine, hosted.shelf
         self._tokenizer = tokenizer_digest(hosted.tokenizer)
         self.weights: WeightsId | None = WeightsId(0, fingerprint(self._shelf))
-        self._spool = Path(tempfile.mkdtemp(prefix="turngym-weights-"))
+        self._spool = WeightsSpool()
         self._most_bytes = sum(4 * t.numel() for t in self._shelf.state_dict().values()) + (1 << 24)
         self._taking, self._counting = threading.Lock(), threading.Lock()
         self._reported = self._engine.stats
@@ -227,10 +225,10 @@ class EngineHost:
     def _upload(self, digest: str) -> Path:
         """Return the file of an upload; another one that was begun is given up."""
         name = hashlib.sha256(digest.encode()).hexdigest()
-        for other in self._spool.iterdir():
+        for other in self._spool.path.iterdir():
             if other.name != name:
                 other.unlink(missing_ok=True)
-        return self._spool / name
+        return self._spool.path / name
 
     def _take(self, wanted: WeightsId, path: Path) -> None:
         with self._taking:
@@ -360,7 +358,7 @@ class EngineHost:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        shutil.rmtree(self._spool, ignore_errors=True)
+        self._spool.close()
 
     def _cancel(self) -> None:
         for task in asyncio.all_tasks(self._loop):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import torch
 
 from ....envs.core.errors import DataError
+from ...models.built_folder import held_scratch
 from ..hand_over.forms import check_fits, tied_names
 from ..vllm.weights import plain_weights
 
@@ -32,6 +35,24 @@ class WeightsFile:
     path: Path
     digest: str
     size: int
+
+
+class WeightsSpool:
+    """A temporary folder of weights on their way; what killed processes left goes when one is made.
+
+    Attributes:
+        path: The folder.
+    """
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+        scratch = held_scratch(Path(tempfile.gettempdir()), "turngym-weights-")
+        self.path = self._held.enter_context(scratch) / "files"
+        self.path.mkdir()
+
+    def close(self) -> None:
+        """Delete it."""
+        self._held.close()
 
 
 def read_weights(model: Any, dtype: torch.dtype, *, keep: bool) -> dict[str, torch.Tensor]:

@@ -153,7 +153,7 @@ def test_new_weights_arrive_and_the_old_file_goes(
             close(a, b)
         assert any(a.ids.tolist() != b.ids.tolist() for a, b in zip(new, old, strict=True))
         assert len(list(tmp_path.iterdir())) == by_file
-        assert all(not list(h._spool.iterdir()) for _, h in served)
+        assert all(not list(h._spool.path.iterdir()) for _, h in served)
         del eng
         gc.collect()  # frames of what it asked hold it, since Python 3.13
     assert not list(tmp_path.iterdir())
