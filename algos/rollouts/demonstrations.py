@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -66,6 +67,7 @@ class Demonstrations(Unforked):
             return Group(start.uid, str(start.task), faults=self.n)
         trees = []
         for i in range(self.n):
+            await asyncio.sleep(0)  # nothing else here may wait: else Ctrl-C would find no gap
             handle, tree = first.fork(i), Tree()
             env = text_env(handle.env)
             policy = self.make_player(env, seed_at(start.seed, i) % 2**32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,6 +66,26 @@ def test_mistakes_differ_between_the_episodes_of_a_task(tiny_model: Path) -> Non
     said = [[tuple(t.action for t in tree.turns) for tree in g.trees] for g in groups]
     assert said[0] == said[1]
     assert len(set(said[0])) > 1
+
+
+def test_an_interrupt_ends_a_group_behind_the_episode_that_plays() -> None:
+    """The expert waits for nothing, so that Ctrl-C found no gap within a group."""
+    played: list[int] = []
+
+    class Taught(Walk):
+        def expert(self, mistakes: float = 0.0, seed: int = 0) -> Any:
+            played.append(seed)
+            if len(played) == 2:
+                signal.raise_signal(signal.SIGINT)
+            return lambda env, observation, info: "aa"
+
+    engine: Any = DiceEngine()
+    renderer: Any = WalkRenderer()
+    runner = EpisodeRunner(Taught(2), engine, renderer, Sampling(max_tokens=9))
+    starts = [Start("train", task, 5, str(task)) for task in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(runner.groups(Demonstrations(n=8), starts))
+    assert len(played) <= 3
 
 
 def test_an_action_without_a_stop_string_ends_with_end_of_text() -> None:
