@@ -6,9 +6,9 @@ It keeps seven tensors of a layer where autograd keeps thirty, and of large mode
 with the length of a context. In the last layer queries, output and MLP are computed for the tokens
 alone whose states are read.
 
-Large models, which are bound by their products, multiply in bfloat16 here, and attend by products.
-Small ones are bound by memory and calls: they multiply in float32 or bfloat16, and attend by
-compiled loops or, where many spans follow one context, by products of whole blocks.
+All multiply in float32 or bfloat16. Large models, which are bound by their products, attend by
+products; small ones, bound by memory and calls, by compiled loops or, where many spans follow one
+context, by products of whole blocks.
 """
 
 from __future__ import annotations

@@ -66,13 +66,13 @@ class TokenModel:
     def quicken(self, activation_bytes: int) -> None:
         """Compute packs by :class:`PackedLayers` where that is quicker than the model's own layers.
 
-        That is a large model in bfloat16, and a small one where its loops are compiled.
+        That is a large model, and a small one where its loops are compiled.
 
         Args:
             activation_bytes: What one pass may keep for its backward pass; a pack that needs more
                 keeps the inputs of the layers alone.
         """
-        quicker = self.half if self.large else has_loops() and (self.half or self.exact)
+        quicker = (self.large or has_loops()) and (self.half or self.exact)
         if quicker and self.separable and why_not_packed(self.model) is None:
             dtype = torch.bfloat16 if self.half else torch.float32
             made = PackedLayers(self.model, dtype, activation_bytes, loops=not self.large)

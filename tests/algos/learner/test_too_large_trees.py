@@ -33,7 +33,9 @@ NO_ROOM, ROOM = 6, 2**40
 
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large models of families that compute packs by their own layers."""
     monkeypatch.setattr(scoring, "is_large", lambda _: True)
+    monkeypatch.setattr(scoring, "why_not_packed", lambda _: "asked for")
 
 
 def updated(room: int, forest: Forest, recipe: str = "grpo", **more: Any) -> tuple[Learner, int]:
