@@ -3,7 +3,8 @@
 Run with ``pytest benchmarks/speed/test_speed_language_model.py --benchmark-only -s``. Models are
 a random one of SmolLM2-135M's shape with 4 of its 30 layers, and SmolLM2-135M itself where it is in
 the cache (``turngym models``), or what ``TURNGYM_LANGUAGE_MODEL`` names: the folder of a model of
-the Llama family. All in bfloat16, processor seconds, rivals in turns in one process.
+the Llama family. Both sides in bfloat16, or in float32 where the processor does not multiply
+bfloat16; processor seconds, rivals in turns in one process.
 ``TURNGYM_BENCH_GROUPS`` is the number of groups of an update: 2, or 16 for the size of a whole
 batch, which takes a quarter of an hour of one core.
 """
@@ -45,9 +46,10 @@ PATHS, NEW = 8, 64
 ROWS_AT_A_TIME = 4
 """Of the plain loop: padded rows of a micro batch, about 2,000 tokens."""
 
-pytestmark = pytest.mark.skipif(
-    not has_bfloat16(torch.device("cpu")), reason="this processor does not multiply bfloat16"
-)
+HALF = has_bfloat16(torch.device("cpu"))
+DTYPE = torch.bfloat16 if HALF else torch.float32
+"""What both sides multiply in."""
+DTYPE_NAME = str(DTYPE).removeprefix("torch.")
 
 
 def folder() -> str:
@@ -116,7 +118,7 @@ def plain_update(model: Any, rows: list[Row], credits: Credits, optimizer: Any) 
         ids = torch.zeros(len(mine), max(len(row.ids) for row, _ in mine), dtype=torch.int64)
         for i, (row, _) in enumerate(mine):
             ids[i, : len(row.ids)] = torch.from_numpy(row.ids)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=HALF):
             states = model.model(input_ids=ids, use_cache=False).last_hidden_state
             loss = torch.zeros(())
             for i, (row, advantages) in enumerate(mine):
@@ -149,7 +151,7 @@ def test_update_against_a_plain_loop(benchmark: Any, model: Any) -> None:
     credits = Credits([rng.normal(size=row.n_act).astype(np.float32) for row in rows])
     recipe = make_recipe("grpo", {"optim.minibatches": 1, "optim.warmup_steps": 0, "kl.coef": 0.0})
     ours = Learner(model, replace(recipe, annotators=()), pad_id=0, settings=LearnerSettings())
-    assert ours.models.tokens.layers is not None
+    assert (ours.models.tokens.layers is not None) == HALF
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
     mine, plain = benchmark.pedantic(
         in_turns,
@@ -201,13 +203,13 @@ def generate(model: Any, prompts: list[np.ndarray]) -> None:
 
 @pytest.mark.timeout(1200)
 def test_sampling_against_generate(benchmark: Any) -> None:
-    """32 prompts of 100 to 300 tokens, 64 new ones each, both in bfloat16."""
-    model = load_model(folder(), device="cpu").to(torch.bfloat16)
+    """32 prompts of 100 to 300 tokens, 64 new ones each."""
+    model = load_model(folder(), device="cpu").to(DTYPE)
     model.generation_config.eos_token_id = None
     rng = np.random.default_rng(0)
     vocabulary = model.config.vocab_size
     prompts = [rng.integers(4, vocabulary, n) for n in rng.integers(100, 301, 32)]
-    engine = TransformersEngine(model, load_tokenizer(folder()), dtype="bfloat16")
+    engine = TransformersEngine(model, load_tokenizer(folder()), dtype=DTYPE_NAME)
     tokens: list[int] = []
     ours, theirs = benchmark.pedantic(
         in_turns,
@@ -236,12 +238,12 @@ def test_sampling_against_vllm(benchmark: Any, monkeypatch: Any, eager: bool) ->
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "2")
     monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", f"0-{threads - 1}")
     peer = vllm.LLM(
-        model=folder(), dtype="bfloat16", max_model_len=512, enforce_eager=eager, seed=0,
+        model=folder(), dtype=DTYPE_NAME, max_model_len=512, enforce_eager=eager, seed=0,
         enable_prefix_caching=False, disable_log_stats=True,
     )  # fmt: skip
-    model = load_model(folder(), device="cpu").to(torch.bfloat16)
+    model = load_model(folder(), device="cpu").to(DTYPE)
     model.generation_config.eos_token_id = None
-    engine = TransformersEngine(model, load_tokenizer(folder()), dtype="bfloat16")
+    engine = TransformersEngine(model, load_tokenizer(folder()), dtype=DTYPE_NAME)
     rng = np.random.default_rng(0)
     sizes = rng.integers(100, 301, 32)
     asked = vllm.SamplingParams(
@@ -274,11 +276,12 @@ def test_sampling_against_vllm(benchmark: Any, monkeypatch: Any, eager: bool) ->
     assert rate / other > 0.5  # against breakage
 
 
+@pytest.mark.skipif(not HALF, reason="this processor does not multiply bfloat16: no row by row")
 @pytest.mark.timeout(600)
 def test_first_pass_of_prompts(benchmark: Any, model: Any) -> None:
     """32 prompts of 100 to 300 tokens, fed row by row and as padded squares with a mask."""
     rng = np.random.default_rng(0)
-    forward: Any = choose_forward(model, torch.bfloat16, 512)
+    forward: Any = choose_forward(model, DTYPE, 512)
     assert forward._by_row
     pool = KvPool(forward.shape, 32, 2**30)
     pieces = []
