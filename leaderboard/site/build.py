@@ -32,6 +32,8 @@ def build_site(
 ) -> int:
     """Write the site; pages are written after those that they link to.
 
+    While another process writes the same site, this one waits for it.
+
     Args:
         index: Every entry's verdict; entries that were deleted since are left out.
         settings: Sources and destination.
@@ -44,6 +46,18 @@ def build_site(
         MissingExtraError: Jinja is missing.
     """
     renderer, folder = Renderer(settings.uploads), Folder(settings.out)
+    with folder.alone(lambda: on_progress and on_progress("another process writes it", 0, 1)):
+        _write_pages(index, renderer, folder, settings, on_progress)
+    return len(folder.written)
+
+
+def _write_pages(
+    index: Sequence[Indexed],
+    renderer: Renderer,
+    folder: Folder,
+    settings: SiteSettings,
+    on_progress: OnItem | None,
+) -> None:
     folder.assets()
     index = still_there(index, settings.entries)
     found = make_boards(index)
@@ -64,7 +78,6 @@ def build_site(
         write_board(renderer, folder, (path, board), found, board.suite in settings.suites)
     write_start(renderer, folder, placed, index)
     folder.sweep("boards", "entries", "environments", "assets")
-    return len(folder.written)
 
 
 def still_there(index: Sequence[Indexed], entries: Path) -> list[Indexed]:

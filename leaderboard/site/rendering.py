@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ...envs.core.errors import MissingExtraError
+from ...envs.core.errors import BadValueError, MissingExtraError
 from ...envs.utils.disk_errors import whole_file
+from ...envs.utils.system import try_lock
 from ...envs.utils.untrusted_text import plain
 from . import formatting
 
@@ -17,6 +21,9 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 """Content security policy: only files of the same site, nothing inline."""
+LOCK = ".lock"
+"""File of the site's folder that is held while a process writes there."""
+_WAIT_S = 0.2
 _FILTERS = (
     "percent", "interval", "amount", "memory", "lasting", "few", "signed", "heat", "place",
     "probability", "counted", "shorten",
@@ -73,6 +80,27 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.written: set[Path] = set()
+
+    @contextmanager
+    def alone(self, on_wait: Callable[[], object]) -> Iterator[None]:
+        """Wait until no other process writes the site, and keep others from it meanwhile.
+
+        Files that are half written have the same names in all processes, and a sweep takes what
+        another one has just written. On a file system without locks nobody waits.
+
+        Args:
+            on_wait: Called once, before the wait for another process.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / LOCK).open("ab") as file:
+            waits = False
+            with suppress(BadValueError):
+                while not try_lock(file, "writing a site"):
+                    if not waits:
+                        on_wait()
+                    waits = True
+                    time.sleep(_WAIT_S)
+            yield
 
     def write(self, path: str, text: str) -> None:
         """Write a page."""

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -336,6 +338,30 @@ def test_a_second_build_replays_nothing_and_sweeps(
     build_site(index[:1], settings)
     assert not page.exists()
     assert (settings.out / "entries" / "tiny-v1" / "one" / "index.html").exists()
+
+
+def test_a_build_waits_for_another_one_of_the_same_site(
+    tmp_path: Path, suite: Suite, good: Path
+) -> None:
+    shutil.copytree(good, tmp_path / "entries" / "tiny-v1" / "one")
+    settings = SiteSettings(
+        entries=tmp_path / "entries", suites={suite.id: suite}, out=tmp_path / "out"
+    )
+    index, waits = index_of(tmp_path, suite), threading.Event()
+    other = Folder(settings.out)
+
+    def note(what: str, place: int, count: int) -> None:
+        if what == "another process writes it":
+            waits.set()
+
+    with ThreadPoolExecutor() as pool:
+        with other.alone(lambda: None):
+            second = pool.submit(build_site, index, settings, note)
+            assert waits.wait(60)
+            assert {path.name for path in settings.out.iterdir()} == {".lock"}
+            other.write("index.html", "the first one's")
+        assert second.result(60) > 5
+    assert "the first one's" not in (settings.out / "index.html").read_text()
 
 
 def test_a_sealed_suite_tells_no_task(tmp_path: Path, suite: Suite, good: Path) -> None:
