@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ...envs.core.errors import DataError
-from ...envs.utils.disk_errors import disk_errors, whole_file
+from ...envs.utils.disk_errors import disk_errors, write_whole
 from .evaluate import UNSCORED, Evaluation
 from .result import SetScore
 from .set_content import SetContent
@@ -243,14 +242,7 @@ def write_score_rows(path: Path, rows: Sequence[ScoreRow], *, join: bool = False
             rows = [*rows, *(r for r in others if r.tasks_digest in tasks)]
     text = json.dumps([row.to_json() for row in rows], indent=2) + "\n"
     with disk_errors(path):
-        whole = path.resolve()  # a link stays one
-        pipe = path.exists() and not path.is_file()
-        # a file may be open where its folder is not
-        if pipe or not os.access(whole.parent, os.W_OK):
-            path.write_text(text, encoding="utf-8")
-            return
-        with whole_file(whole, alone=False) as file:
-            file.write(text)
+        write_whole(path, text)
 
 
 def outcomes_of(evaluation: Evaluation) -> tuple[TaskOutcome, ...]:

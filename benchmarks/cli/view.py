@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 
 from ...envs.core.errors import BadValueError
+from ...envs.utils.disk_errors import write_whole
 from ..viewer.page import page_data, render_page
 from ..viewer.sources import read_source
 from .tables import say
@@ -54,7 +55,7 @@ def run(command: Command) -> None:
     html = render_page(data)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(html, encoding="utf-8", newline="\n")
+        write_whole(out, html)
     except OSError as error:
         raise BadValueError(f"view: {out} cannot be written ({error}); choose --out.") from error
     for note in data["notes"]:

@@ -50,7 +50,7 @@ def whole_file(path: Path, *, sync: bool = False, alone: bool = True) -> Iterato
     own = "" if alone else f".{os.urandom(4).hex()}"
     part = path.with_name(extend_name(path.name, f"{own}.part"))
     try:
-        with part.open("w", encoding="utf-8") as file:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
             yield file
             if sync:
                 file.flush()
@@ -59,6 +59,20 @@ def whole_file(path: Path, *, sync: bool = False, alone: bool = True) -> Iterato
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file that others may write too; an old one stays until the new one is whole.
+
+    A link stays one; a pipe, and a file in a folder that takes no others, is written in place.
+    """
+    whole = path.resolve()
+    pipe = path.exists() and not path.is_file()
+    if pipe or not os.access(whole.parent, os.W_OK):
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    with whole_file(whole, alone=False) as file:
+        file.write(text)
 
 
 def extend_name(name: str, ending: str) -> str:

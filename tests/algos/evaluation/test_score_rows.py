@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turngym.agents.scripted import scripted
-from turngym.algos.evaluation import score_rows as score_rows_module
 from turngym.algos.evaluation.evaluate import EpisodeScore, EvalSet, Evaluation, evaluate_policy
 from turngym.algos.evaluation.score_rows import (
     Played,
@@ -28,6 +27,7 @@ from turngym.algos.evaluation.score_rows import (
 )
 from turngym.algos.evaluation.set_content import SetContent, content_of
 from turngym.envs.core.errors import DataError
+from turngym.envs.utils import disk_errors
 
 STATUSES = ("solved", "failed", "truncated", "env_error", "agent_error")
 
@@ -127,7 +127,7 @@ def test_two_evaluations_that_end_at_once_both_write_their_file(
 ) -> None:
     """One ended with an error, behind hours of play: the other had taken its file away."""
     file, row = tmp_path / "scores.json", rows_of_agent(evaluation(["solved"]))[0]
-    real, begun = score_rows_module.whole_file, []
+    real, begun = disk_errors.whole_file, []
 
     @contextmanager
     def beside(path: Path, **how: bool) -> Iterator[Any]:
@@ -137,7 +137,7 @@ def test_two_evaluations_that_end_at_once_both_write_their_file(
                 write_score_rows(file, [row, row])
             yield opened
 
-    monkeypatch.setattr(score_rows_module, "whole_file", beside)
+    monkeypatch.setattr(disk_errors, "whole_file", beside)
     write_score_rows(file, [row])
     assert len(read_score_rows(file)) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]

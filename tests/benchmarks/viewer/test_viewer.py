@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -317,6 +318,21 @@ def test_a_page_never_replaces_what_it_shows(
     Path("episodes.html").write_text("episodes")
     assert "episodes.html is what is viewed" in refused(["view", "episodes.html", *out], capsys)
     assert Path("episodes.html").read_text() == "episodes"
+
+
+def test_a_page_that_cannot_be_written_whole_leaves_the_old_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, limit = write_run(tmp_path / "run", steps=(1,)), resource.getrlimit(resource.RLIMIT_FSIZE)
+    page = root / "view.html"
+    page.write_text("an older page")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limit[1]))
+    try:
+        assert "cannot be written" in refused(["view", str(root)], capsys)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert page.read_text() == "an older page"
+    assert [path.name for path in root.glob("view*")] == ["view.html"]
 
 
 def test_a_broken_line_of_a_run_names_file_and_line(tmp_path: Path) -> None:
