@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -232,19 +233,24 @@ def ask_oracle(command: Command, suite: Suite) -> None:
 
     Raises:
         BadValueError: The suite is no ladder, or the folder is another suite's.
+        RunLockedError: Another process has begun a matrix there that has no suite yet.
     """
     from ..ladder.oracle.forecast import consult
     from ..ladder.report import ORACLE_FILE, refuse_other
     from ..ladder.suites import families_of, sizes_of
     from ..matrix.layout import Layout
+    from ..matrix.run import lock_folder
 
     refuse_other(suite, f"--suite {suite.name}")
     columns = {cell.column for cell in suite.some(command.only)}
     wanted = [f for f in families_of(suite) if columns & set(f.columns(quick=False))]
     quick = all(set(sizes_of(suite, family)) <= set(family.quick) for family in wanted)
     out = _matrix_folder(command, suite)
-    make_folder(out)
-    Layout(out).claim(suite)
+    layout = Layout(make_folder(out))
+    # beside a matrix that is being filled, whose process holds the lock, there is nothing to claim
+    new = not layout.suite_file.exists()
+    with lock_folder(out / "lock") if new else nullcontext():
+        layout.claim(suite)
     path = out / ORACLE_FILE
     for family in wanted:
         oracle = consult([family], quick=quick, path=path)

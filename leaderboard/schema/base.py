@@ -40,11 +40,16 @@ class Form(BaseModel):
         except FileNotFoundError:
             raise DataError(f"{path}: there is no such file.") from None
 
-    def write(self, path: Path) -> None:
-        """Write the record as JSON; readers see either the old file or the complete new one."""
+    def write(self, path: Path, *, alone: bool = True) -> None:
+        """Write the record as JSON; readers see either the old file or the complete new one.
+
+        Args:
+            path: The file.
+            alone: Whether no other process writes it meanwhile.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
         data = self.model_dump(mode="json", by_alias=True)
-        with whole_file(path, sync=True) as file:
+        with whole_file(path, sync=True, alone=alone) as file:
             json.dump(data, file, indent=2, ensure_ascii=False)
             file.write("\n")
 

@@ -107,7 +107,8 @@ def consult(
         families: The families.
         quick: Only the quick suite's sizes.
         seeds: Seeds of every arm.
-        path: File of the oracle, written after every family; None writes nothing.
+        path: File of the oracle, written after every family; None writes nothing. What another
+            process has written there meanwhile stays in it.
 
     Returns:
         These families' forecasts, and others that the file has.
@@ -115,15 +116,21 @@ def consult(
     Raises:
         DataError: A damaged file.
     """
-    known = Oracle.read(path) if path is not None and path.exists() else None
-    found = {f.family: f for f in known.families} if known and known.seeds == seeds else {}
+    found = _read(path, seeds)
     for family in families:
         old = found.get(family.name)
         if old is None or old.digest != _digest(family, quick, seeds):
-            found[family.name] = forecast(family, quick=quick, seeds=seeds)
+            made = {family.name: forecast(family, quick=quick, seeds=seeds)}
+            found = found | _read(path, seeds) | made
             if path is not None:
-                _collect(found, seeds).write(path)
+                _collect(found, seeds).write(path, alone=False)
     return _collect(found, seeds)
+
+
+def _read(path: Path | None, seeds: int) -> dict[str, FamilyForecast]:
+    """Return the forecasts of a file by family: none of another number of seeds."""
+    known = Oracle.read(path) if path is not None and path.exists() else None
+    return {f.family: f for f in known.families} if known and known.seeds == seeds else {}
 
 
 def _collect(found: Mapping[str, FamilyForecast], seeds: int) -> Oracle:

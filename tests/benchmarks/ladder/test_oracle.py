@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from turngym.benchmarks.ladder.families import FAMILIES, find_family
+from turngym.benchmarks.ladder.families import FAMILIES, Family, find_family
 from turngym.benchmarks.ladder.oracle import forecast as forecasts
 from turngym.benchmarks.ladder.oracle.arms import ARMS, arms_of, twin_of
 from turngym.benchmarks.ladder.oracle.credit import RULES, Memory, Settings, standardise, to_go
@@ -268,6 +268,32 @@ def test_a_forecast_says_what_can_show_and_is_kept(
     assert forecasts.consult([small], seeds=12, path=path) == oracle
     with pytest.raises(AssertionError, match="again"):
         forecasts.consult([small.model_copy(update={"tokens": 6_001})], seeds=12, path=path)
+
+
+def test_two_processes_may_ask_about_families_of_one_ladder_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, (mine, theirs, earlier) = tmp_path / "oracle.json", list(FAMILIES.values())[:3]
+    part = path.with_name("oracle.json.part")
+
+    def play(family: Family, **_: Any) -> forecasts.FamilyForecast:
+        return forecasts.FamilyForecast(family=family.name, digest="", baseline="grpo", rows=())
+
+    def play_beside(family: Family, **_: Any) -> forecasts.FamilyForecast:
+        with monkeypatch.context() as patch:
+            patch.setattr(forecasts, "forecast", play)
+            forecasts.consult([theirs], path=path)
+        part.write_text("half of what a third one writes")
+        return play(family)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forecasts, "forecast", play)
+        forecasts.consult([earlier], path=path)
+    monkeypatch.setattr(forecasts, "forecast", play_beside)
+    found = forecasts.consult([mine], path=path)
+    assert {family.family for family in found.families} == {mine.name, theirs.name, earlier.name}
+    assert forecasts.Oracle.read(path) == found
+    assert part.exists()
 
 
 @pytest.mark.parametrize("name", FAMILIES)

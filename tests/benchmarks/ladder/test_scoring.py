@@ -19,6 +19,7 @@ from turngym.benchmarks.ladder.scoring import FamilyScore, score_ladder, weigh
 from turngym.benchmarks.matrix.cell import Cell
 from turngym.benchmarks.matrix.layout import Layout
 from turngym.benchmarks.matrix.results import Results
+from turngym.benchmarks.matrix.run import lock_folder
 from turngym.benchmarks.matrix.train_cell import make_result
 from turngym.envs.core.errors import BadValueError
 
@@ -314,6 +315,23 @@ def test_the_command_prints_the_oracle_and_writes_it(
     ):
         assert main(["bench", *refused]) == 2
         assert reason in capsys.readouterr().err
+
+
+def test_the_oracle_is_asked_beside_a_matrix_and_claims_no_folder_that_another_process_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(forecasts, "forecast", lambda *_, **__: made_oracle(0.1).families[0])
+    suite = small_ladder("Lottery", rows=("grpo", "treegrpo"))
+    suite.write(tmp_path / "mine.json")
+    words = ["--suite", str(tmp_path / "mine.json"), "--oracle", "--out", str(tmp_path / "out")]
+    (tmp_path / "out").mkdir()
+    with lock_folder(tmp_path / "out" / "lock"):
+        assert main(["bench", *words]) == 2
+        assert "is being filled by process" in capsys.readouterr().err
+        assert not (tmp_path / "out" / "suite.json").exists()
+        Layout(tmp_path / "out").claim(suite)
+        assert main(["bench", *words]) == 0
+    assert (tmp_path / "out" / ORACLE_FILE).exists()
 
 
 def test_other_suites_have_no_ladder_page(tmp_path: Path) -> None:
