@@ -1,8 +1,8 @@
 """What compiled loops are made of: number formats, exponentials, the greatest of a row.
 
 Arrays are float32 or the bits of bfloat16 in uint16 (numpy has no such format); arithmetic is
-float32 throughout. numba keeps what it compiled until the file of the loop itself changes: whoever
-changes a part here touches the files whose loops have it.
+float32 throughout. What was compiled is kept until the file of the loop or this one changes: a part
+that loops of several files have belongs here.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 import torch
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
+
+from ....envs.utils.disk_cache import source_digest
 
 
 def _skip_look_for_blas() -> None:
@@ -54,22 +58,51 @@ class _KeptLoops(FunctionCache):
     numba would first import and register its implementations of Python's and numpy's functions, a
     quarter of a second on a slow processor. Machine code that is there needs its runtime alone;
     whoever has to compile after all registers the rest by himself.
+
+    Each version of the code has files of its own. numba tells versions by the file of the loop
+    alone, so that one with other parts got the old loops, and it names a file for the machine code
+    before the new code is in it: a process that was killed, or that met a full disk, in between
+    left the name of the new loop on the old code.
     """
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        digest = source_digest(Path(), function.__code__.co_filename, __file__)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self.cache_path,
+            filename_base=f"{self._impl.filename_base}-{digest}",
+            source_stamp=digest,
+        )
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Read the loop of a signature; None where it was not compiled yet."""
+        """Read the loop of a signature; None where it was not compiled yet, or is damaged."""
         rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
+        try:
             found = self._load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 - half a pickle raises anything
+            with suppress(OSError):
+                self.flush()
+            found = None
+        if found is not None and found.signature.args != tuple(sig):
+            found = None  # two processes at once may give loops of two signatures one file
         if found is None:
             _skip_look_for_blas()
         return found
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a loop, where there is room for it."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Make a loop of a Python function, which is kept for later processes."""
+    """Make a loop of a Python function, which is kept for later processes.
+
+    Where neither its folder nor the account's cache can be written, each process compiles it.
+    """
     loop: Any = nb.njit(fastmath=_FAST, error_model="numpy", nogil=True)(function)
-    loop._cache = _KeptLoops(function)  # what cache=True does, with a store of its own
+    with suppress(RuntimeError, OSError):
+        loop._cache = _KeptLoops(function)  # what cache=True does, with a store of its own
     return loop
 
 

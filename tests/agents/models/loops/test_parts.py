@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+from turngym.agents.models.loops import parts
 
 LOOP = """
 import numpy as np
@@ -32,9 +35,14 @@ print("numba.np.arraymath" in sys.modules, "scipy.linalg" in sys.modules)
 """
 
 
-def run(folder: Path) -> list[str]:
+def run(folder: Path, **more: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "main.py"], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "main.py"],
+        cwd=folder,
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.split()
@@ -48,3 +56,43 @@ def test_a_kept_loop_is_read_without_the_compiler(tmp_path: Path) -> None:
     again, hits, compiler, algebra = run(tmp_path)
     assert again == numbers
     assert (hits, compiler, algebra) == ("1", "False", "False")
+
+
+def test_a_loop_is_compiled_anew_for_other_parts(tmp_path: Path) -> None:
+    """Another version of the code has other parts, in loops whose own file is the same."""
+    loops = Path(parts.__file__).parent
+    (tmp_path / "one_loop.py").write_text(LOOP.replace("turngym.agents.models.loops", "pack.a.b"))
+    (tmp_path / "main.py").write_text(MAIN.replace("assert", "allclose ="))
+    package = tmp_path / "pack" / "a" / "b"
+    package.mkdir(parents=True)
+    source = (loops / "parts.py").read_text().replace("....envs", "turngym.envs")
+    (package / "parts.py").write_text(source)
+    numbers, hits, *_ = run(tmp_path)
+    assert hits == "0"
+    assert run(tmp_path)[:2] == [numbers, "1"]
+    (package / "parts.py").write_text(source.replace("(1 / 6)", "(1 / 5)"))
+    others, hits, *_ = run(tmp_path)
+    assert hits == "0"
+    assert others != numbers
+    (package / "parts.py").write_text(source)  # the version before has kept its own
+    assert run(tmp_path)[:2] == [numbers, "1"]
+
+
+def test_kept_loops_that_are_damaged_are_compiled_anew(tmp_path: Path) -> None:
+    (tmp_path / "one_loop.py").write_text(LOOP)
+    (tmp_path / "main.py").write_text(MAIN)
+    numbers, *_ = run(tmp_path)
+    for ending in ("nbc", "nbi"):
+        kept = next((tmp_path / "__pycache__").glob(f"*.{ending}"))
+        kept.write_bytes(kept.read_bytes()[:-100])
+        assert run(tmp_path)[:2] == [numbers, "0"]
+    assert run(tmp_path)[:2] == [numbers, "1"]
+
+
+def test_loops_that_cannot_be_kept_are_compiled_all_the_same(tmp_path: Path) -> None:
+    """As of an installation that cannot be written, for an account without a home."""
+    (tmp_path / "one_loop.py").write_text(LOOP)
+    (tmp_path / "main.py").write_text(MAIN)
+    nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull}
+    (tmp_path / "__pycache__").touch()  # no folder can be there
+    assert run(tmp_path, **nowhere)[1] == "0"
