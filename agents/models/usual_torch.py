@@ -28,4 +28,18 @@ def usual_torch() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def seeded_draws(seed: int, device: torch.device) -> Iterator[None]:
+    """Draw what PyTorch draws within, as dropout does, from this seed; then go on as before.
+
+    Args:
+        seed: Of the CPU's generator and the device's.
+        device: Where the model is.
+    """
+    cards = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=cards):
+        torch.manual_seed(seed % 2**63)  # it takes no larger ones, numpy does
+        yield
+
+
 _DTYPE = ProcessSetting(torch.get_default_dtype, torch.set_default_dtype, lambda: torch.float32)

@@ -62,7 +62,7 @@ class RewardTraining:
         max_norm: Gradients are clipped to it.
         weight_decay: Of AdamW.
         centring: Weight of ``|mean(r+ + r-)|``, which keeps scores around 0.
-        seed: Of the head's weights and the pairs' order.
+        seed: Of the head's weights, the pairs' order and dropout.
         lora: Low-rank training; None trains all weights.
         lora_dropout: Before the low-rank updates.
     """

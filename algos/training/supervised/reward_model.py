@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from ....agents.models.lora import with_lora
-from ....agents.models.usual_torch import usual_torch
+from ....agents.models.usual_torch import seeded_draws, usual_torch
 from ....agents.planning.records import Pair
 from ....agents.planning.reward_model import RewardModel
 from ....agents.planning.settings import ARMAP_LORA, RewardTraining
@@ -89,7 +89,8 @@ def train_reward_model(
         return found
 
     rng = np.random.default_rng([how.seed, 3])
-    report = run_epochs(rows, how.epochs, how.batch, rng, step, on_progress)
+    with seeded_draws(how.seed, next(whole.parameters()).device):  # of dropout
+        report = run_epochs(rows, how.epochs, how.batch, rng, step, on_progress)
     if how.lora is not None:
         reward.backbone.merge_and_unload()
         reward.backbone = whole

@@ -17,7 +17,7 @@ from ....agents.models.loading import check_match, context_limit
 from ....agents.models.progress_bars import without_progress_bars
 from ....agents.models.random_init import BlankSettings, blank_decoder
 from ....agents.models.tokenizer import train_tokenizer
-from ....agents.models.usual_torch import usual_torch
+from ....agents.models.usual_torch import seeded_draws, usual_torch
 from ....agents.paper_selector.decision import Decision, decision_of
 from ....agents.paper_selector.examples import SelectorRow
 from ....agents.paper_selector.model import Questions
@@ -43,7 +43,7 @@ class TrainingSettings:
         warmup: Share of the steps over which the learning rate rises.
         rationale: Learn the reason after the verdict too, where a row has one. All tokens weigh
             the same, so that the verdict is a small part of the loss.
-        seed: Of the rows' order.
+        seed: Of the rows' order, and of the model's dropout where it has some.
     """
 
     epochs: int = 1
@@ -129,14 +129,15 @@ def train_selector(
     _, warmup = count_steps(len(rows), how.epochs, how.batch, how.warmup)
     trainer = ImitationTrainer(model, lr=how.lr, warmup_steps=warmup, pad_id=questions.pad_id)
     shown = [_demonstration(row, questions, decision, how.rationale) for row in rows]
-    report = run_epochs(
-        shown,
-        how.epochs,
-        how.batch,
-        np.random.default_rng([how.seed, 2]),
-        lambda part: BatchMetrics(trainer.step(part)),
-        on_progress,
-    )
+    with seeded_draws(how.seed, next(model.parameters()).device):  # of dropout
+        report = run_epochs(
+            shown,
+            how.epochs,
+            how.batch,
+            np.random.default_rng([how.seed, 2]),
+            lambda part: BatchMetrics(trainer.step(part)),
+            on_progress,
+        )
     model.eval()
     return report
 

@@ -190,6 +190,21 @@ def test_training_is_reproducible() -> None:
     assert fresh(seed=1).score([story("search")]) != fresh(seed=2).score([story("search")])
 
 
+@pytest.mark.parametrize(("family", "lora"), [("GPT2", None), ("Qwen3", ARMAP_LORA)])
+def test_dropout_is_drawn_from_the_seed(family: str, lora: Any) -> None:
+    """It came from the caller's generator: one seed gave other weights, and moved the caller's."""
+    found = []
+    for theirs in (1, 2):
+        made = fresh(family)
+        how = RewardTraining(epochs=2, batch=4, lora=lora, lora_dropout=0.2 if lora else 0.0)
+        torch.manual_seed(theirs)
+        before = torch.get_rng_state()
+        train_reward_model(made, pairs(8), how)
+        assert torch.equal(torch.get_rng_state(), before)
+        found.append(made.score([story("search")])[0])
+    assert found[0] == found[1]
+
+
 def test_one_step_is_the_gradient_of_the_loss() -> None:
     """Parts of a step add up to the whole, whatever their sizes."""
     from turngym.algos.training.supervised.reward_model import accumulate_gradients

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 import pytest
+import torch
 from helpers import bookcase as shelves
 from helpers.small_models import byte_level
 from helpers.small_models import model as any_model
@@ -126,6 +127,23 @@ def test_the_same_seed_gives_the_same_weights(rows):
         made.append((told["steps"], LanguageModelSelector(model, tokenizer, SHORT).identity))
     assert made[0] == made[1] != made[2]
     assert made[0][0] == 6
+
+
+def test_dropout_is_drawn_from_the_seed():
+    """It came from the caller's generator: one seed gave other weights, and moved the caller's."""
+    tokenizer = byte_level()
+    tokenizer.add_tokens([" True", " False"])
+    row = SelectorRow("red lamp\nDecision:", True)
+    made = []
+    for theirs in (1, 2):
+        model = any_model("GPT2", len(tokenizer), n_positions=160)
+        torch.manual_seed(theirs)
+        before = torch.get_rng_state()
+        how = TrainingSettings(batch=2, lr=1e-3, epochs=2)
+        train_selector(model, tokenizer, [row] * 4, (SHORT, how))
+        assert torch.equal(torch.get_rng_state(), before)
+        made.append(LanguageModelSelector(model, tokenizer, SHORT).identity)
+    assert made[0] == made[1]
 
 
 def test_the_papers_settings():
