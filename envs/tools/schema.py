@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -160,8 +161,10 @@ def _read_docstring(function: Callable[..., Any], name: str) -> tuple[str, dict[
     """Return the first paragraph, and the text of the ``Args:`` section by parameter."""
     text = inspect.getdoc(function)
     if not text:
+        dropped = "Python drops docstrings here: run it without -OO, or PYTHONOPTIMIZE below 2."
         raise BadValueError(
             f"tool {name}: no docstring; the model reads what the tool does from it."
+            + (f" {dropped}" if sys.flags.optimize > 1 else "")
         )
     lines = text.splitlines()
     first: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal, Optional
 
 import pytest
@@ -210,3 +211,14 @@ class Plain:
 def test_functions_that_are_no_tools_are_refused(kind: str, words: str) -> None:
     with pytest.raises(BadValueError, match=words):
         make_tool(bad(kind))
+
+
+def test_python_without_docstrings_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With -OO the shop's own tools were said to have none, and nothing said why."""
+    with pytest.raises(BadValueError, match="no docstring") as usual:
+        make_tool(bad("silent"))
+    assert "-OO" not in str(usual.value)
+    without = SimpleNamespace(flags=SimpleNamespace(optimize=2))
+    monkeypatch.setattr("turngym.envs.tools.schema.sys", without)
+    with pytest.raises(BadValueError, match="run it without -OO, or PYTHONOPTIMIZE below 2"):
+        make_tool(bad("silent"))
