@@ -34,6 +34,8 @@ class LanguageModelSelector(Shared):
     One forward pass per paper; rows of similar length go through the model together. Every
     question is asked once: scores are remembered, and copies of an environment share them. How
     rows are batched changes a score by no more than the rounding of the model's number format.
+    The states of episodes hold the scores, so digests of equal episodes may differ by it: between
+    a selector that remembers and one that does not, or between one copy and several.
 
     Args:
         model: A causal language model, on its device; it is not changed.

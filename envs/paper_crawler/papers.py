@@ -113,6 +113,9 @@ class Selector(Protocol):
     def probabilities(self, judged: Sequence[Judged]) -> list[float]:
         """Probability that each paper answers its request, in [0, 1].
 
+        The states of episodes hold them: where one depends on what else is judged or was judged
+        before, so do their digests, and replays differ.
+
         Raises:
             EnvFault: The selector is broken.
         """
