@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -442,32 +441,6 @@ def test_a_limit_on_processes_ends_in_one_line(
 
     monkeypatch.setattr("turngym.benchmarks.cli.envs.run", fail)
     assert refused(["envs"], capsys).startswith("error: no further process or thread can be start")
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError(),
-        ImportError("x.so: failed to map segment from shared object"),
-        OSError("x.so: failed to map segment from shared object"),
-    ],
-)
-def test_a_limit_on_the_address_space_ends_in_one_line(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As `ulimit -v` sets it; without one the traceback says where the memory went."""
-
-    def fail(command: object) -> None:
-        raise error
-
-    monkeypatch.setattr("turngym.benchmarks.cli.envs.run", fail)
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (400 << 20, resource.RLIM_INFINITY))
-    said = refused(["envs"], capsys)
-    assert said.startswith("error: there is no memory left for this process")
-    assert "limited to 400 MiB (`ulimit -v`" in said
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    with pytest.raises(type(error)):
-        main(["envs"])
 
 
 @pytest.mark.parametrize("ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
