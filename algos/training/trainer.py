@@ -520,7 +520,7 @@ class Trainer(Closing):
         return counters
 
     def _make_pipeline(self) -> Pipeline:
-        """Create the pipeline, resuming with rollouts that were played ahead."""
+        """Create the pipeline, resuming with what was played ahead; a tracker begins its steps."""
         device = self.learner.models.tokens.device
         streams = streams_for(device, beside=bool(self.config.max_lag))
         if self.config.max_lag is None:
@@ -529,7 +529,7 @@ class Trainer(Closing):
         here = None if self._start is None else self._start / AHEAD
         if here is None or not here.is_dir():
             here = self.writer.pending
-        ready = load_pending(here, self.counters.step)
+        ready = load_pending(here, self.counters.step) if self.config.recipe.tracker is None else {}
         for step, rollouts in ready.items():
             self._played[step] = self._played[step - 1].after(rollouts.played.all.groups)
         return AsyncPipeline(self._play, self.engine, self.config.max_lag, ready, streams)

@@ -19,11 +19,15 @@ from helpers.training_runs import (
     numbers,
     run,
     same,
+    small,
 )
 
 from turngym.algos.core.forest import Forest
 from turngym.algos.core.protocols import Credits
 from turngym.algos.credit import GroupCredit
+from turngym.algos.recipes import with_settings
+from turngym.algos.recipes.spear import spear
+from turngym.algos.recipes.tigpo import tigpo
 from turngym.algos.runs.progress import Silent
 from turngym.algos.runs.run_dir import read_metrics
 from turngym.algos.training import trainer as trainer_module
@@ -184,6 +188,34 @@ def test_rollouts_ahead_belong_to_their_checkpoint(
         assert trainer.counters.step == 2
         trainer.run()
     assert_same_steps(tmp_path / "straight", tmp_path / "cut")
+
+
+@pytest.mark.parametrize(
+    ("make", "settings"),
+    [(tigpo, {"tracker.wait": 1}), (spear, {"tracker.paths": 2, "tracker.fill": 1.0})],
+)
+def test_a_tracker_is_told_the_step_that_was_played_when_the_interrupt_came(
+    tiny_model: Path, tmp_path: Path, make: Any, settings: dict[str, Any]
+) -> None:
+    """Before, the resumed run took the step's rollouts as its tracker had not begun it: as 0."""
+    recipe = with_settings(small(make), settings)
+    setup = config(tiny_model, recipe=recipe, max_lag=0, evals=())
+    run(setup, tmp_path / "straight")
+    with Trainer(setup, tmp_path / "cut") as trainer:
+        take = trainer.pipeline.take
+
+        def stop(step: int, last: int | None) -> Any:
+            played = take(step, last)
+            if step == 3:
+                raise KeyboardInterrupt
+            return played
+
+        trainer.pipeline.take = stop  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    run(setup, tmp_path / "cut")
+    assert numbers(tmp_path / "straight") == numbers(tmp_path / "cut")
+    assert same(final_weights(tmp_path / "straight"), final_weights(tmp_path / "cut"))
 
 
 def test_rollouts_beside_the_checkpoints_of_an_earlier_version_are_found(
