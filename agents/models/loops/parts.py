@@ -19,11 +19,16 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 import torch
+from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
 
 from ....envs.utils.disk_cache import source_digest
+
+if vars(config)["DISABLE_JIT"]:  # loops would stay Python, and what `overload` makes has no body
+    # who imports loops takes torch where numba is not there
+    raise ImportError("NUMBA_DISABLE_JIT is set, so that numba compiles nothing")
 
 
 def _skip_look_for_blas() -> None:

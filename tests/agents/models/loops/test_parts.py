@@ -96,3 +96,22 @@ def test_loops_that_cannot_be_kept_are_compiled_all_the_same(tmp_path: Path) -> 
     nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull}
     (tmp_path / "__pycache__").touch()  # no folder can be there
     assert run(tmp_path, **nowhere)[1] == "0"
+
+
+WITHOUT = """
+import torch
+from turngym.agents.engines.sampling import compiled_loops
+from turngym.agents.models.causal_attention import masked_softmax, softmax_kernels
+from turngym.algos.learner.scoring.layer_parts import layer_parts
+from turngym.algos.learner.scoring.pack_attention import has_loops
+
+torch.set_num_threads(1)
+print(compiled_loops(), softmax_kernels()[0] is masked_softmax, has_loops())
+print(layer_parts().__name__.rpartition(".")[2])
+"""
+
+
+def test_where_numba_may_not_compile_torch_computes(tmp_path: Path) -> None:
+    """Before, training ended in a NotImplementedError of two numbers."""
+    (tmp_path / "main.py").write_text(WITHOUT)
+    assert run(tmp_path, NUMBA_DISABLE_JIT="1") == ["None", "True", "False", "layer_parts"]
