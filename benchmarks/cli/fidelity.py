@@ -12,6 +12,7 @@ import tyro
 from rich.markup import escape
 
 from ...envs.core.errors import BadValueError, UnknownNameError
+from ...envs.utils.disk_errors import write_whole
 from ..fidelity.agreement import Agreement, tabulate
 from ..fidelity.household import (
     HouseholdAgreement,
@@ -135,6 +136,6 @@ def _measure(command: Command, original: Original) -> Mapping[str, Agreement]:
 
 def _write(rows: Mapping[str, Any], path: Path) -> None:
     try:
-        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        write_whole(path, json.dumps(rows, indent=1) + "\n")
     except OSError as error:
         raise BadValueError(f"fidelity: cannot write {path} ({error.strerror}).") from error

@@ -13,7 +13,7 @@ import tyro
 from ...algos.runs.progress import reporter
 from ...envs.core.errors import DataError, TurngymError, UnknownNameError
 from ...envs.utils.disk_cache import make_folder
-from ...envs.utils.disk_errors import check_writable
+from ...envs.utils.disk_errors import check_writable, write_whole
 from ...leaderboard.entries_io.signing import new_key
 from ...leaderboard.ranking.board import make_boards
 from ...leaderboard.ranking.index import (
@@ -185,7 +185,7 @@ def check_entries(action: Verify) -> None:
                 _show_verdict(entry, outcome)
     if out is not None:
         lines = "".join(verdict.model_dump_json() + "\n" for verdict in verdicts)
-        out.write_text(lines, encoding="utf-8")
+        write_whole(out, lines)
     if missing:
         raise missing[0]
     if refused := sum(not verdict.accepted for verdict in verdicts):
@@ -248,7 +248,7 @@ def show_boards(action: Table) -> None:
     if out is not None:
         data = [board.model_dump() for board in chosen]
         text = json.dumps(data, indent=2) + "\n"
-        out.write_text(text, encoding="utf-8")
+        write_whole(out, text)
 
 
 def show_suites(action: Suites) -> None:

@@ -32,6 +32,7 @@ from ...envs.paper_crawler.world.parameters import world_parameters
 from ...envs.paper_crawler.world.statistics import average_statistics, compute_world_statistics
 from ...envs.paper_crawler.world.world import load_world
 from ...envs.utils.disk_cache import make_folder
+from ...envs.utils.disk_errors import write_whole
 from ..papers.crawl_figures import crawl_tree, draw_crawl, draw_recall
 from ..papers.crawl_trace import Trace, crawler_in, trace
 from ..runtime.threads import prepare
@@ -332,7 +333,7 @@ def measure_worlds(action: Stats) -> None:
         inside = sum(bool(row.inside) for row in judged)
         console.print(f"{inside} of {len(judged)} values lie inside their bands.")
     if out is not None:
-        out.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        write_whole(out, json.dumps(values, indent=2) + "\n")
 
 
 def _table(rows: list[Measured]) -> Table:

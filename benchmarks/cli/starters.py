@@ -20,6 +20,7 @@ from ...algos.runs.progress import Reporter, reporter
 from ...algos.training.config import EnvConfig
 from ...envs.core.errors import BadValueError
 from ...envs.core.registration import all_ids, find_environment
+from ...envs.utils.disk_errors import write_whole
 from ...envs.utils.statistics import Estimate
 from ..runtime.threads import prepare
 from .arguments import output_file
@@ -108,7 +109,7 @@ def run(command: Command) -> None:
             table_console().print(starter_table(found, command.measure))
             if out is not None and (len(found) == len(names) or not out.exists()):
                 rows = [_json_row(each) for each in found]
-                out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+                write_whole(out, json.dumps(rows, indent=2) + "\n")
 
 
 def taught_environments() -> list[str]:

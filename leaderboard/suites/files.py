@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...envs.core.errors import DataError, UnknownNameError
+from ...envs.utils.disk_errors import write_whole
 from ..schema.base import parse_form
 from ..schema.suite import Suite, SuitePart, parts_of
 
@@ -82,5 +83,5 @@ def write_suite(suite: Suite, folder: Path) -> Path:
             f"has {suite.digest}). A published suite is frozen; give the new one another version."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(suite.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_whole(path, suite.model_dump_json(indent=1) + "\n")
     return path
