@@ -143,12 +143,19 @@ def run(command: Command) -> None:
         from ..ladder.guide import write_guide
 
         files = [Path(file) for file in command.guide]
-        page = write_guide(files, output_file(command.out or GUIDE_FILE), command.baseline)
+        page = write_guide(files, _out_file(command, GUIDE_FILE), command.baseline)
         say(f"page        {page}")
     else:
         from ..speed.table import write_speed
 
-        write_speed(output_file(command.out or SPEED_FILE), command.only, PlainConsole())
+        write_speed(_out_file(command, SPEED_FILE), command.only, PlainConsole())
+
+
+def _out_file(command: Command, usual: str) -> Path:
+    """Return a file that can be written; folders above it are made with it, not for a refusal."""
+    path = Path(command.out or usual).expanduser()
+    check_writable(path)
+    return path
 
 
 def _asked_suite(command: Command) -> Suite:
